@@ -1,0 +1,25 @@
+"""tupi: improve predictions that nobody can retrain, with features that the predictor never saw."""
+
+from tupi.api import denoise
+from tupi.denoiser import Step
+from tupi.dependence import hsic
+from tupi.errors import InputError
+from tupi.labels import Pairs, Values, pairwise_accuracy
+from tupi.methods import methods
+from tupi.result import Denoised, Evidence, load
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Denoised",
+    "Evidence",
+    "InputError",
+    "Pairs",
+    "Step",
+    "Values",
+    "denoise",
+    "hsic",
+    "load",
+    "methods",
+    "pairwise_accuracy",
+]

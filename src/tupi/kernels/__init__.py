@@ -1,0 +1,1 @@
+"""Kernels of views and of predictions, as feature maps that are computed once."""

@@ -1,0 +1,42 @@
+"""Methods: each one small file with the same interface, found by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tupi.errors import InputError, nearest
+from tupi.methods.auto import Auto
+from tupi.methods.base import Method
+from tupi.methods.tupi import Tupi
+
+METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (Auto, Tupi)}
+
+
+def methods() -> list[str]:
+    """Return the names that `tupi.denoise` accepts as ``method``."""
+    return list(METHODS)
+
+
+def make_method(method: Any, params: dict[str, Any]) -> Method:
+    """Return a configured method from a name and parameters, or a method object as it is."""
+    if isinstance(method, Method):
+        if params:
+            raise InputError(
+                f"{next(iter(params))}: found beside a configured method object; accepted: one of the two."
+            )
+        return method
+    if method not in METHODS:
+        hint = nearest(str(method), METHODS)
+        raise InputError(
+            f"method: found {method!r}; accepted: {', '.join(METHODS)}, or a method object.{hint}"
+        )
+    kind = METHODS[method]
+    if method == "auto" and params:
+        kind = Tupi  # whoever sets a parameter of the paper's method means that method
+    known = list(kind.__dataclass_fields__)
+    for name in params:
+        if name not in known:
+            raise InputError(
+                f"{name}: method {kind.name!r} has no such parameter; accepted: {', '.join(known)}.{nearest(name, known)}"
+            )
+    return kind(**params)

@@ -1,0 +1,78 @@
+"""What a method is: settings, and a way to turn a prepared problem into better columns."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tupi.denoiser import Step
+from tupi.errors import InputError
+from tupi.labels import Labels
+from tupi.paths import Watch
+from tupi.prepared import Prepared
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """What a method made of a problem.
+
+    Attributes
+    ----------
+    columns : ndarray of shape (n_items, c)
+        Better columns for the items that take part, standardised.
+    params : dict
+        All settings that were used, chosen ones included.
+    steps : list of Step
+        How it came about, step 0 first; methods without steps give the first and the last.
+    scores : list of float
+        With labels: the score at each step, on the labels that chose it.
+    notes : tuple of str
+        Sentences for a person.
+    """
+
+    columns: NDArray[np.float64]
+    params: dict[str, Any]
+    steps: list[Step]
+    scores: list[float]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method(ABC):
+    """A method's settings. A setting left at None is chosen: with labels by trying, without by a default."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def fit(self, prepared: Prepared, labels: Labels | None, watch: Watch | None = None) -> Fit:
+        """Return better columns.
+
+        Parameters
+        ----------
+        prepared : Prepared
+            The problem; its own labels may be more than the ones to use.
+        labels : Values, Pairs or None
+            The labels that may be used.
+        watch : callable, optional
+            Called with each Step; returning True asks to stop.
+        """
+
+    def params(self) -> dict[str, Any]:
+        """Return the settings by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def check_positive(name: str, value: Any, whole: bool = False, least: float = 0.0) -> None:
+    """Complain unless the value is None or a positive (whole) number of at least ``least``."""
+    if value is None:
+        return
+    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
+    good = isinstance(value, kinds) and not isinstance(value, bool) and np.isfinite(value)
+    if not good or value < least or (least == 0.0 and value <= 0):
+        kind = "a whole number" if whole else "a number"
+        bound = f"of at least {least:g}" if least else "above 0"
+        raise InputError(f"{name}: found {value!r}; accepted: {kind} {bound}.")

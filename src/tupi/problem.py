@@ -1,0 +1,167 @@
+"""A problem: predictions, views and labels, checked once and immutable afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tupi.errors import InputError, nearest
+from tupi.labels import Labels, Pairs, Values, as_labels
+from tupi.views import View, as_views
+
+TASKS = ("ranking", "regression", "classification")
+MIN_ITEMS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Everything a method may look at.
+
+    Attributes
+    ----------
+    initial : ndarray of shape (n,) or (n, c)
+        The predictions f^I as they came in, float64.
+    views : tuple of View
+        The features; constant views are gone.
+    labels : Values, Pairs or None
+        Checked labels; class labels are column numbers.
+    task : {"ranking", "regression", "classification"}
+        What the predictions are for.
+    index : pandas.Index or None
+        The items' ids, if the predictions had them.
+    classes : tuple of str or None
+        Names of the class columns, if the predictions had them.
+    """
+
+    initial: NDArray[np.float64]
+    views: tuple[View, ...]
+    labels: Labels | None = None
+    task: str = "ranking"
+    index: pd.Index | None = None
+    classes: tuple[Any, ...] | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of items."""
+        return len(self.initial)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the views."""
+        return [view.name for view in self.views]
+
+    @property
+    def covered(self) -> NDArray[np.bool_]:
+        """Which items have at least one view; the others keep their prediction."""
+        return np.logical_or.reduce([view.present for view in self.views])
+
+    @property
+    def columns(self) -> NDArray[np.float64]:
+        """The predictions as (n, c), each column with mean 0 and deviation 1 over the covered items."""
+        return standardize(self.initial.reshape(self.n, -1), self.covered)[0]
+
+
+def standardize(
+    columns: NDArray[np.float64], items: NDArray[np.bool_] | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return columns with mean 0 and deviation 1, and how to undo it: ``columns * scale + shift``.
+
+    Statistics are taken over ``items``. Magnitudes from 1e-300 to 1e300 are safe.
+    """
+    unit = np.abs(columns).max(axis=0)
+    unit[unit == 0] = 1.0
+    scaled = columns / unit
+    basis = scaled if items is None else scaled[items]
+    center = basis.mean(axis=0)
+    deviation = basis.std(axis=0)
+    deviation[deviation == 0] = 1.0
+    return (scaled - center) / deviation, deviation * unit, center * unit
+
+
+def make_problem(
+    predictions: Any,
+    features: Any,
+    labels: Any = None,
+    task: str = "ranking",
+    impute: str | None = None,
+) -> Problem:
+    """Check all input of `tupi.denoise` and return it as a `Problem`."""
+    if task not in TASKS:
+        raise InputError(f"task: found {task!r}; accepted: {', '.join(TASKS)}.{nearest(str(task), TASKS)}")
+    index = predictions.index if isinstance(predictions, (pd.Series, pd.DataFrame)) else None
+    if index is not None and not index.is_unique:
+        twice = index[index.duplicated()][0]
+        raise InputError(f"predictions: the index holds {twice!r} more than once; accepted: unique ids.")
+    classes = tuple(predictions.columns) if isinstance(predictions, pd.DataFrame) else None
+    initial = _as_predictions(predictions, task)
+    checked = as_labels(labels, len(initial), index)
+    if task == "classification":
+        checked = _class_numbers(checked, initial.shape[1], classes)
+    elif isinstance(checked, Values) and checked.values.dtype.kind not in "f":
+        raise InputError(f"labels: found text such as {str(checked.values[0])!r}; accepted: numbers.")
+    return Problem(
+        initial=initial,
+        views=as_views(features, len(initial), index, impute),
+        labels=checked,
+        task=task,
+        index=index,
+        classes=classes,
+    )
+
+
+def _as_predictions(predictions: Any, task: str) -> NDArray[np.float64]:
+    if hasattr(predictions, "toarray"):
+        raise InputError("predictions: found a sparse matrix; accepted: a dense array.")
+    try:
+        if isinstance(predictions, (pd.Series, pd.DataFrame)):
+            array = predictions.to_numpy(dtype=np.float64, na_value=np.nan)
+        else:
+            array = np.array(predictions, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("predictions: found values that are not numbers; accepted: real numbers.") from None
+    if array.ndim == 2 and array.shape[1] == 1 and task != "classification":
+        array = array[:, 0]
+    wanted = 2 if task == "classification" else 1
+    if array.ndim != wanted or (wanted == 2 and array.shape[1] < 2):
+        shape = "(n, c) with c at least 2" if wanted == 2 else "(n,)"
+        raise InputError(
+            f"predictions: found shape {array.shape} for task {task!r}; accepted: shape {shape}."
+        )
+    if len(array) < MIN_ITEMS:
+        raise InputError(f"predictions: found {len(array)} item(s); accepted: at least {MIN_ITEMS}.")
+    if not np.isfinite(array).all():
+        bad = np.argwhere(~np.isfinite(array))
+        raise InputError(
+            f"predictions: {len(bad)} value(s) are NaN or infinite (first at item {bad[0][0]}); accepted: finite numbers."
+        )
+    spread = np.ptp(array / max(np.abs(array).max(), np.finfo(float).tiny), axis=0)
+    if not np.any(spread > 0):
+        raise InputError("predictions: all are equal; accepted: predictions that differ between items.")
+    array = np.ascontiguousarray(array)
+    array.setflags(write=False)
+    return array
+
+
+def _class_numbers(labels: Labels | None, c: int, classes: tuple[Any, ...] | None) -> Labels | None:
+    if labels is None:
+        return None
+    if isinstance(labels, Pairs):
+        raise InputError(
+            "labels: found pairs for task 'classification'; accepted: tupi.Values or an array of classes."
+        )
+    names = {str(name): k for k, name in enumerate(classes)} if classes is not None else {}
+    values = labels.values
+    if values.dtype.kind == "U":
+        unknown = [v for v in values if v not in names]
+        if unknown:
+            known = ", ".join(list(names)[:5]) or f"column numbers 0 to {c - 1}"
+            raise InputError(f"labels: found class {unknown[0]!r}; accepted: {known}.")
+        return Values(labels.index, np.array([names[v] for v in values]))
+    bad = values[(values != np.round(values)) | (values < 0) | (values >= c)]
+    if bad.size:
+        raise InputError(f"labels: found class {bad[0]:g}; accepted: column numbers 0 to {c - 1}.")
+    return Values(labels.index, values.astype(np.int64))

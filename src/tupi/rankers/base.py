@@ -1,0 +1,60 @@
+"""What the rankers share: how they check their input, and how they are scored."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tupi.errors import InputError
+from tupi.rankers.targets import Targets, check_targets
+
+Floats = NDArray[np.float64]
+
+
+def standardiser(X: Floats) -> StandardScaler:
+    """Return the scaler of the columns of X, which sets constant columns to zero: they get no weight."""
+    # A user's global `transform_output="pandas"` must not reach the compiled code.
+    return StandardScaler().set_output(transform="default").fit(X)
+
+
+class Ranker(BaseEstimator):
+    """A scikit-learn estimator that learns scores from values or from pairs."""
+
+    def predict(self, X: ArrayLike) -> Floats:
+        """Return one score per row of `X`: the larger, the higher the row ranks."""
+        check_is_fitted(self)
+        return self._predict(validate_data(self, X, dtype=np.float64, reset=False))
+
+    def score(self, X: ArrayLike, y: ArrayLike | None = None, *, pairs: Any = None) -> float:
+        """Return the fraction of ordered pairs that the predictions rank right; ties count half."""
+        scores = self.predict(X)
+        return check_targets(len(scores), y, pairs).accuracy(scores)
+
+    def _predict(self, X: Floats) -> Floats:
+        raise NotImplementedError
+
+    def _check_training(self, X: ArrayLike, y: ArrayLike | None, pairs: Any) -> tuple[Floats, Targets]:
+        """Validate what is trained on, and remember the number and names of the columns."""
+        features = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        return features, check_targets(len(features), y, pairs)
+
+    def _check_validation(
+        self, X_val: ArrayLike | None, y_val: ArrayLike | None, pairs_val: Any
+    ) -> tuple[Floats, Targets] | None:
+        """Validate what is held out, if anything is given."""
+        if X_val is None:
+            if y_val is not None or pairs_val is not None:
+                raise InputError(
+                    "X_val must be given with y_val or pairs_val, which label its rows: found none."
+                )
+            return None
+        features = validate_data(self, X_val, dtype=np.float64, reset=False)
+        return features, check_targets(len(features), y_val, pairs_val, "_val")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags

@@ -1,0 +1,203 @@
+"""What `tupi.denoise` returns: predictions with everything that explains them; saved and loaded as one file."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tupi.atomic import write_atomically
+from tupi.errors import InputError
+
+FORMAT = 1  # of saved files
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the labels say about the change, judged on labels that did not choose it.
+
+    Attributes
+    ----------
+    metric : str
+        What is measured.
+    before, after : float
+        Its value for the initial predictions and for predictions chosen without the labels that judge them.
+    low, high : float
+        95 per cent interval of the gain ``after - before``.
+    accepted : bool
+        Whether the predictions that came back differ from the initial ones.
+    n_labels : int
+        How many items (or pairs) were labelled.
+    sentence : str
+        All that in words.
+    """
+
+    metric: str
+    before: float
+    after: float
+    low: float
+    high: float
+    accepted: bool
+    n_labels: int
+    sentence: str
+
+    @property
+    def gain(self) -> float:
+        """How much better the new predictions are."""
+        return self.after - self.before
+
+
+@dataclass(frozen=True, eq=False)
+class Denoised:
+    """The result of `tupi.denoise`.
+
+    Attributes
+    ----------
+    predictions : ndarray of shape (n,) or (n, c)
+        The improved predictions, in the input's order and scale.
+    initial : ndarray of the same shape
+        What came in.
+    weights : DataFrame
+        One row per step, one column per view: how much each view counts.
+    dependence : DataFrame
+        One row per view: normalised HSIC with the predictions ``before`` and ``after``, and the ``p_value`` of
+        independence from the initial ones.
+    evidence : Evidence or None
+        With labels: what they say about the gain.
+    method : str
+        The method that was used.
+    params : dict
+        All its settings, chosen ones included.
+    history : DataFrame
+        One row per step: energies and, with labels, the score on them.
+    task : str
+        What the predictions are for.
+    index : pandas.Index or None
+        The items' ids.
+    classes : tuple or None
+        Names of class columns.
+    notes : tuple of str
+        What the method wants a person to know, such as which setting was chosen and why.
+    """
+
+    predictions: NDArray[np.float64]
+    initial: NDArray[np.float64]
+    weights: pd.DataFrame
+    dependence: pd.DataFrame
+    evidence: Evidence | None
+    method: str
+    params: dict[str, Any]
+    history: pd.DataFrame
+    task: str = "ranking"
+    index: pd.Index | None = None
+    classes: tuple[Any, ...] | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def changed(self) -> bool:
+        """Whether any prediction differs from the initial one."""
+        return not np.array_equal(self.predictions, self.initial)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with one row per item: initial, prediction, and for scores the rank before and after."""
+        if self.initial.ndim == 1:
+            frame = pd.DataFrame({"initial": self.initial, "prediction": self.predictions}, index=self.index)
+            for column, source in (("rank_before", "initial"), ("rank_after", "prediction")):
+                frame[column] = frame[source].rank(ascending=False, method="min").astype(int)
+            return frame
+        names = self.classes or tuple(range(self.initial.shape[1]))
+        before = pd.DataFrame(self.initial, columns=[f"initial_{c}" for c in names], index=self.index)
+        after = pd.DataFrame(self.predictions, columns=[f"prediction_{c}" for c in names], index=self.index)
+        return before.join(after)
+
+    def report(self, path: str | Path) -> Path:
+        """Write a self-contained HTML report that opens offline, and return its path."""
+        from tupi.report import write_report  # the report needs plotly, an extra
+
+        return write_report(self, Path(path))
+
+    def save(self, path: str | Path) -> Path:
+        """Write everything into one .npz file, whole or not at all; `tupi.load` reads it."""
+        meta = {
+            "format": FORMAT,
+            "method": self.method,
+            "params": _plain(self.params),
+            "task": self.task,
+            "evidence": asdict(self.evidence) if self.evidence else None,
+            "classes": [str(c) for c in self.classes] if self.classes else None,
+            "notes": list(self.notes),
+            "index_kind": None
+            if self.index is None
+            else ("number" if self.index.dtype.kind in "iuf" else "text"),
+            "index_name": None if self.index is None or self.index.name is None else str(self.index.name),
+        }
+        arrays = {
+            "predictions": self.predictions,
+            "initial": self.initial,
+            "meta": np.array(json.dumps(meta)),
+            **{name: _to_text(getattr(self, name)) for name in ("weights", "dependence", "history")},
+        }
+        if self.index is not None:
+            numeric = meta["index_kind"] == "number"
+            arrays["index"] = self.index.to_numpy() if numeric else self.index.astype(str).to_numpy(dtype=str)
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **arrays)
+        return write_atomically(Path(path), buffer.getvalue())
+
+
+def _to_text(frame: pd.DataFrame) -> NDArray[np.str_]:
+    return np.array(frame.to_json(orient="split", double_precision=15))
+
+
+def _plain(value: Any) -> Any:
+    """Return settings as JSON can hold them."""
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)
+
+
+def load(path: str | Path) -> Denoised:
+    """Read a result that `Denoised.save` wrote."""
+    try:
+        with np.load(Path(path), allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        meta = json.loads(str(arrays["meta"]))
+        frames = {
+            name: pd.read_json(io.StringIO(str(arrays[name])), orient="split", precise_float=True)
+            for name in ("weights", "dependence", "history")
+        }
+    except FileNotFoundError:
+        raise
+    except (KeyError, ValueError, OSError, zipfile.BadZipFile) as problem:
+        raise InputError(f"path: {Path(path).name!r} is not a result saved by tupi ({problem}).") from None
+    if meta["format"] > FORMAT:
+        raise InputError(f"path: {Path(path).name!r} was saved by a newer tupi (format {meta['format']}).")
+    index = pd.Index(arrays["index"], name=meta["index_name"]) if "index" in arrays else None
+    for frame in frames.values():
+        frame.columns = frame.columns.astype(str)
+    frames["weights"].index.name, frames["history"].index.name = "step", "step"
+    frames["dependence"].index = frames["dependence"].index.astype(str)
+    frames["dependence"].index.name = "view"
+    return Denoised(
+        predictions=arrays["predictions"],
+        initial=arrays["initial"],
+        evidence=Evidence(**meta["evidence"]) if meta["evidence"] else None,
+        method=meta["method"],
+        params=meta["params"],
+        task=meta["task"],
+        index=index,
+        classes=tuple(meta["classes"]) if meta["classes"] else None,
+        notes=tuple(meta["notes"]),
+        **frames,
+    )

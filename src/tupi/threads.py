@@ -1,0 +1,36 @@
+"""How many threads compiled code and BLAS may use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numba
+from threadpoolctl import threadpool_limits
+
+SMALL = 2_000_000
+
+
+def available_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def threads_for(n_threads: int | None, entries: int) -> Iterator[int]:
+    """Run compiled passes on ``n_threads`` threads (None: all cores) and BLAS on one.
+
+    Passes over fewer than `SMALL` entries run on one thread: waking another takes longer than the pass.
+
+    The matrices that BLAS sees between passes are small: there a second thread costs more than it brings, and much
+    more on a busy machine.
+    """
+    wanted = 1 if entries < SMALL else min(n_threads or available_cores(), numba.config.NUMBA_NUM_THREADS)
+    before = numba.get_num_threads()
+    numba.set_num_threads(wanted)
+    try:
+        with threadpool_limits(1):
+            yield wanted
+    finally:
+        numba.set_num_threads(before)
