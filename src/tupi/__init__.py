@@ -4,6 +4,7 @@ from tupi.api import denoise
 from tupi.denoiser import Step
 from tupi.dependence import hsic
 from tupi.errors import InputError
+from tupi.estimator import TupiDenoiser
 from tupi.labels import Pairs, Values, pairwise_accuracy
 from tupi.methods import methods
 from tupi.result import Denoised, Evidence, load
@@ -16,6 +17,7 @@ __all__ = [
     "InputError",
     "Pairs",
     "Step",
+    "TupiDenoiser",
     "Values",
     "denoise",
     "hsic",

@@ -137,10 +137,6 @@ def _dependence(prepared: Prepared, fit: Fit) -> pd.DataFrame:
             rows[when] += factor_alignment(factor, embedding) / fit.columns.shape[1]
             if when == "before":
                 each = [independence_p_value(factor, embedding.view(i)) for i in range(len(p_values))]
-                p_values = np.minimum(
-                    p_values, np.array(each) * fit.columns.shape[1]
-                )  # Bonferroni over classes
-    frame = pd.DataFrame(
-        {**rows, "p_value": np.minimum(p_values, 1.0)}, index=pd.Index(embedding.names, name="view")
-    )
+                p_values = np.minimum(p_values, np.array(each) * fit.columns.shape[1])  # Bonferroni over classes
+    frame = pd.DataFrame({**rows, "p_value": np.minimum(p_values, 1.0)}, index=pd.Index(embedding.names, name="view"))
     return frame

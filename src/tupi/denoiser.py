@@ -72,11 +72,12 @@ def denoise_steps(
         How many points each minimisation may accept.
     """
     minimize = OPTIMIZERS[optimizer]
-    energies: list[float] = []
-    for t in range(n_iter + 1):
-        if t > 0:
-            f, energies = minimize(engine.objective(f, weights, lam), f, inner_iter)
-            f = (f - f.mean()) / f.std()
-        dependence = engine.dependence(f)
+    dependence = engine.dependence(f)
+    yield Step(0, f, view_weights(dependence, sigma_w2), dependence)
+    for t in range(1, n_iter + 1):
         weights = view_weights(dependence, sigma_w2)
-        yield Step(t, f, weights, dependence, tuple(energies))
+        f, energies = minimize(engine.objective(f, weights, lam), f, inner_iter)
+        # The energy hardly sees shift and scale; without this they drift, and the width of the kernel with them.
+        f = (f - f.mean()) / f.std()
+        dependence = engine.dependence(f)
+        yield Step(t, f, view_weights(dependence, sigma_w2), dependence, tuple(energies))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,7 @@ def hsic(
     X, Y = _rows("x", x), _rows("y", y)
     if len(X) != len(Y):
         raise InputError(f"y: found {len(Y)} rows, and {len(X)} in x; accepted: as many rows in both.")
+    value: Callable[[Matrix, Matrix], float]
     if rank is None:
         kernels = [kernel_matrix(Z, Z, _width(Z, rule)) for Z, rule in zip((X, Y), rules, strict=True)]
         value = biased_from_kernels if estimator == "biased" else unbiased_from_kernels
@@ -84,13 +86,9 @@ def hsic(
 def _rows(name: str, x: ArrayLike) -> Matrix:
     view = View(name, as_matrix(name, x))
     if not view.present.all():
-        raise InputError(
-            f"{name}: {np.count_nonzero(~view.present)} row(s) are missing; accepted: complete rows."
-        )
+        raise InputError(f"{name}: {np.count_nonzero(~view.present)} row(s) are missing; accepted: complete rows.")
     if view.constant or view.n < 4:
-        raise InputError(
-            f"{name}: found {view.n} row(s), constant: {view.constant}; accepted: at least 4 that differ."
-        )
+        raise InputError(f"{name}: found {view.n} row(s), constant: {view.constant}; accepted: at least 4 that differ.")
     return view.rows(slice(None))
 
 
@@ -114,11 +112,7 @@ def unbiased_from_kernels(K: Matrix, L: Matrix) -> float:
     K, L = K.copy(), L.copy()
     np.fill_diagonal(K, 0.0)
     np.fill_diagonal(L, 0.0)
-    total = (
-        np.sum(K * L)
-        + K.sum() * L.sum() / ((n - 1) * (n - 2))
-        - 2 / (n - 2) * (K.sum(axis=0) @ L.sum(axis=0))
-    )
+    total = np.sum(K * L) + K.sum() * L.sum() / ((n - 1) * (n - 2)) - 2 / (n - 2) * (K.sum(axis=0) @ L.sum(axis=0))
     return float(total / (n * (n - 3)))
 
 
@@ -158,8 +152,6 @@ def independence_p_value(phi: Matrix, psi: Matrix) -> float:
     mean = np.sqrt(beta_x * beta_y) / (n - 1)
     variance = 2 * (n - 1 - beta_x) * (n - 1 - beta_y) / ((n + 1) * (n - 1) ** 2 * (n - 2))
     variance *= 1 + (n - 3) / (2 * n * (n - 1)) * tau_x * tau_y
-    if (
-        not variance > 0
-    ):  # a kernel that is a multiple of the centring matrix: every permutation gives the same value
+    if not variance > 0:  # a kernel that is a multiple of the centring matrix: every permutation gives the same value
         return 1.0
     return float(gamma.sf(statistic, mean**2 / variance, scale=variance / mean))

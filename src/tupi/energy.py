@@ -5,8 +5,8 @@ With weights that sum to one, the energy of f at step t is
     O(f) = 1 + lam - <K~_f, G_t>,    G_t = K~_f(t) + lam sum_i w_i(t) K~_i,
 
 so it is minimal where the normalised kernel of f aligns best with one fixed target. Both forms here compute that: on
-whole kernel matrices, and on factors with Z = C phi(f), N = ||Z^T Z||_F and J = sum_c a_c ||U_c^T Z||_F^2 / N, for which
-dJ/dZ = (2/N) (sum_c a_c U_c U_c^T Z - (J/N) Z Z^T Z) and the gradient of item k is that row dotted with phi'(f_k).
+whole kernel matrices, and on factors with Z = C phi(f), N = ||Z^T Z||_F and J = sum_c a_c ||U_c^T Z||_F^2 / N, for
+which dJ/dZ = (2/N) (sum_c a_c U_c U_c^T Z - (J/N) Z Z^T Z) and item k's gradient is that row dotted with phi'(f_k).
 """
 
 from __future__ import annotations

@@ -82,9 +82,7 @@ def _out_of_fold(
         yield held, restore(prepared, method.fit(prepared, some).columns)
 
 
-def _judge_ranking(
-    method: Method, prepared: Prepared, labels: Values, size: int
-) -> tuple[float, float, float]:
+def _judge_ranking(method: Method, prepared: Prepared, labels: Values, size: int) -> tuple[float, float, float]:
     """Return accuracy before and after over held-out pairs, and the standard error of the gain."""
     order = np.sign(labels.values[:, None] - labels.values[None, :])
     initial = prepared.problem.initial
@@ -134,9 +132,7 @@ def _merits(predictions: Array, labels: Labels, task: str) -> Array:
     return 1 - (predictions[labels.index] - labels.values) ** 2 / np.var(labels.values)
 
 
-def _sentence(
-    metric: str, before: float, after: float, low: float, high: float, size: int, accepted: bool
-) -> str:
+def _sentence(metric: str, before: float, after: float, low: float, high: float, size: int, accepted: bool) -> str:
     if metric == "R²":
         change = f"{before:.3f} to {after:.3f} (gain {after - before:+.3f}, 95% interval {low:+.3f} to {high:+.3f})"
     else:

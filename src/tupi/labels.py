@@ -80,11 +80,8 @@ def as_labels(labels: Any, n: int, index: pd.Index | None = None) -> Labels | No
 
 
 def _one_dimensional(labels: Any) -> Array:
-    if isinstance(labels, (pd.Series, pd.Index)):
-        # Nullable and categorical columns become plain objects; numbers among them are converted later.
-        array = labels.astype(object).to_numpy()
-    else:
-        array = np.asarray(labels)
+    # Nullable and categorical columns become plain objects; numbers among them are converted later.
+    array = labels.astype(object).to_numpy() if isinstance(labels, (pd.Series, pd.Index)) else np.asarray(labels)
     if array.ndim != 1:
         raise InputError(f"labels: found an array of shape {array.shape}; accepted: a one-dimensional array.")
     return array
@@ -106,9 +103,7 @@ def _match(labels: pd.Series, index: pd.Index) -> pd.Series:
 def _positions(name: str, index: ArrayLike, n: int) -> NDArray[np.int64]:
     array = np.asarray(index)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise InputError(
-            f"{name}: found {array.dtype} of shape {array.shape}; accepted: a list of item positions."
-        )
+        raise InputError(f"{name}: found {array.dtype} of shape {array.shape}; accepted: a list of item positions.")
     array = array.astype(np.int64)
     bad = array[(array < 0) | (array >= n)]
     if bad.size:
@@ -120,9 +115,7 @@ def _check_values(labels: Values, n: int) -> Values:
     index = _positions("labels.index", labels.index, n)
     values = _one_dimensional(labels.values)
     if len(values) != len(index):
-        raise InputError(
-            f"labels: found {len(index)} positions and {len(values)} values; accepted: as many of each."
-        )
+        raise InputError(f"labels: found {len(index)} positions and {len(values)} values; accepted: as many of each.")
     if len(np.unique(index)) < len(index):
         order = np.sort(index)
         twice = order[1:][order[1:] == order[:-1]][0]
@@ -133,9 +126,7 @@ def _check_values(labels: Values, n: int) -> Values:
         values = values.astype(np.float64)
         if not np.isfinite(values).all():
             bad = index[~np.isfinite(values)][0]
-            raise InputError(
-                f"labels.values: the label of item {bad} is not finite; accepted: finite numbers."
-            )
+            raise InputError(f"labels.values: the label of item {bad} is not finite; accepted: finite numbers.")
     if len(np.unique(values)) < 2:
         raise InputError(
             f"labels: found {len(np.unique(values))} distinct value(s) in {len(values)} label(s); "
@@ -159,9 +150,7 @@ def _check_pairs(labels: Pairs, n: int) -> Pairs:
     higher = _positions("labels.higher", labels.higher, n)
     lower = _positions("labels.lower", labels.lower, n)
     if len(higher) != len(lower):
-        raise InputError(
-            f"labels: found {len(higher)} higher and {len(lower)} lower items; accepted: as many of each."
-        )
+        raise InputError(f"labels: found {len(higher)} higher and {len(lower)} lower items; accepted: as many of each.")
     if len(higher) == 0:
         raise InputError("labels: found no pairs; accepted: at least one.")
     if (same := higher[higher == lower]).size:

@@ -66,9 +66,7 @@ def lbfgs(objective: Objective, f: Vector, max_iter: int, tol: float = 1e-9) -> 
     return f, energies
 
 
-def gradient_descent(
-    objective: Objective, f: Vector, max_iter: int, tol: float = 1e-9
-) -> tuple[Vector, list[float]]:
+def gradient_descent(objective: Objective, f: Vector, max_iter: int, tol: float = 1e-9) -> tuple[Vector, list[float]]:
     """Minimise by plain gradient descent, as the paper does; the step is halved whenever the energy would rise."""
     energy, gradient = objective(f)
     energies = [energy]

@@ -64,6 +64,4 @@ class Prepared:
     def kernels(self, options: EmbeddingOptions) -> list[NDArray[np.float64]]:
         """Return the whole kernel matrices of all views, for the exact engine."""
         grid = np.ix_(self.items, self.items)
-        return self.once(
-            ("kernels", options), lambda: [exact_kernel(v, options)[grid] for v in self.problem.views]
-        )
+        return self.once(("kernels", options), lambda: [exact_kernel(v, options)[grid] for v in self.problem.views])

@@ -116,6 +116,7 @@ def make_problem(
 def _as_predictions(predictions: Any, task: str) -> NDArray[np.float64]:
     if hasattr(predictions, "toarray"):
         raise InputError("predictions: found a sparse matrix; accepted: a dense array.")
+    array: NDArray[np.float64]
     try:
         if isinstance(predictions, (pd.Series, pd.DataFrame)):
             array = predictions.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -128,15 +129,14 @@ def _as_predictions(predictions: Any, task: str) -> NDArray[np.float64]:
     wanted = 2 if task == "classification" else 1
     if array.ndim != wanted or (wanted == 2 and array.shape[1] < 2):
         shape = "(n, c) with c at least 2" if wanted == 2 else "(n,)"
-        raise InputError(
-            f"predictions: found shape {array.shape} for task {task!r}; accepted: shape {shape}."
-        )
+        raise InputError(f"predictions: found shape {array.shape} for task {task!r}; accepted: shape {shape}.")
     if len(array) < MIN_ITEMS:
         raise InputError(f"predictions: found {len(array)} item(s); accepted: at least {MIN_ITEMS}.")
     if not np.isfinite(array).all():
         bad = np.argwhere(~np.isfinite(array))
         raise InputError(
-            f"predictions: {len(bad)} value(s) are NaN or infinite (first at item {bad[0][0]}); accepted: finite numbers."
+            f"predictions: {len(bad)} value(s) are NaN or infinite (first at item {bad[0][0]}); "
+            "accepted: finite numbers."
         )
     spread = np.ptp(array / max(np.abs(array).max(), np.finfo(float).tiny), axis=0)
     if not np.any(spread > 0):
@@ -150,9 +150,7 @@ def _class_numbers(labels: Labels | None, c: int, classes: tuple[Any, ...] | Non
     if labels is None:
         return None
     if isinstance(labels, Pairs):
-        raise InputError(
-            "labels: found pairs for task 'classification'; accepted: tupi.Values or an array of classes."
-        )
+        raise InputError("labels: found pairs for task 'classification'; accepted: tupi.Values or an array of classes.")
     names = {str(name): k for k, name in enumerate(classes)} if classes is not None else {}
     values = labels.values
     if values.dtype.kind == "U":

@@ -133,9 +133,7 @@ class Denoised:
             "evidence": asdict(self.evidence) if self.evidence else None,
             "classes": [str(c) for c in self.classes] if self.classes else None,
             "notes": list(self.notes),
-            "index_kind": None
-            if self.index is None
-            else ("number" if self.index.dtype.kind in "iuf" else "text"),
+            "index_kind": None if self.index is None else ("number" if self.index.dtype.kind in "iuf" else "text"),
             "index_name": None if self.index is None or self.index.name is None else str(self.index.name),
         }
         arrays = {
@@ -148,7 +146,7 @@ class Denoised:
             numeric = meta["index_kind"] == "number"
             arrays["index"] = self.index.to_numpy() if numeric else self.index.astype(str).to_numpy(dtype=str)
         buffer = io.BytesIO()
-        np.savez_compressed(buffer, **arrays)
+        np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
         return write_atomically(Path(path), buffer.getvalue())
 
 

@@ -26,8 +26,8 @@ def threads_for(n_threads: int | None, entries: int) -> Iterator[int]:
     The matrices that BLAS sees between passes are small: there a second thread costs more than it brings, and much
     more on a busy machine.
     """
-    wanted = 1 if entries < SMALL else min(n_threads or available_cores(), numba.config.NUMBA_NUM_THREADS)
     before = numba.get_num_threads()
+    wanted = 1 if entries < SMALL else min(n_threads or available_cores(), before)
     numba.set_num_threads(wanted)
     try:
         with threadpool_limits(1):

@@ -68,9 +68,9 @@ class View:
         if missing_rows and impute is None:
             where = ", ".join(map(str, missing_rows[:3])) + (", ..." if len(missing_rows) > 3 else "")
             raise InputError(
-                f"features: view {self.name!r} lacks {missing_values.sum()} single value(s), in {len(missing_rows)} row(s) "
-                f"({where}) and {np.count_nonzero(missing_values)} column(s); accepted: complete rows, rows missing as a "
-                'whole, or impute="median".'
+                f"features: view {self.name!r} lacks {missing_values.sum()} single value(s), in {len(missing_rows)} "
+                f"row(s) ({where}) and {np.count_nonzero(missing_values)} column(s); accepted: complete rows, rows "
+                'missing as a whole, or impute="median".'
             )
         return present
 
@@ -130,17 +130,13 @@ class View:
 def as_matrix(name: str, values: Any) -> Array:
     """Return one view's values as a two-dimensional numeric array, without copying where possible."""
     if hasattr(values, "toarray"):
-        raise InputError(
-            f"features: view {name!r} is sparse; accepted: dense arrays (call .toarray() first)."
-        )
+        raise InputError(f"features: view {name!r} is sparse; accepted: dense arrays (call .toarray() first).")
     if isinstance(values, pd.Series):
         values = values.to_frame()
     if isinstance(values, pd.DataFrame):
         for column, dtype in values.dtypes.items():
             if not (pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_bool_dtype(dtype)):
-                raise InputError(
-                    f"features: view {name!r} has a column {column!r} of type {dtype}; accepted: numbers."
-                )
+                raise InputError(f"features: view {name!r} has a column {column!r} of type {dtype}; accepted: numbers.")
         plain = all(isinstance(t, np.dtype) for t in values.dtypes)
         array = values.to_numpy() if plain else values.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
@@ -149,17 +145,13 @@ def as_matrix(name: str, values: Any) -> Array:
         try:
             array = array.astype(np.float64)
         except (TypeError, ValueError):
-            raise InputError(
-                f"features: view {name!r} holds values that are not numbers; accepted: numbers."
-            ) from None
+            raise InputError(f"features: view {name!r} holds values that are not numbers; accepted: numbers.") from None
     if array.dtype.kind not in "biuf":
         raise InputError(f"features: view {name!r} holds {array.dtype} values; accepted: real numbers.")
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2 or array.shape[1] == 0:
-        raise InputError(
-            f"features: view {name!r} has shape {array.shape}; accepted: (n, d) with at least one column."
-        )
+        raise InputError(f"features: view {name!r} has shape {array.shape}; accepted: (n, d) with at least one column.")
     return array
 
 
@@ -179,9 +171,7 @@ def named_views(features: Any) -> dict[str, Any]:
     return {"features": features}
 
 
-def as_views(
-    features: Any, n: int, index: pd.Index | None = None, impute: str | None = None
-) -> tuple[View, ...]:
+def as_views(features: Any, n: int, index: pd.Index | None = None, impute: str | None = None) -> tuple[View, ...]:
     """Check the features in any accepted form and return them as views.
 
     Parameters
@@ -212,14 +202,10 @@ def as_views(
         views.append(View(name, matrix, impute))
     varying = tuple(view for view in views if not view.constant)
     if not varying:
-        raise InputError(
-            "features: every view is constant; accepted: at least one view that varies over the items."
-        )
+        raise InputError("features: every view is constant; accepted: at least one view that varies over the items.")
     for view in views:
         if view.constant:
-            warnings.warn(
-                f"View {view.name!r} is constant over the items and was dropped.", UserWarning, stacklevel=4
-            )
+            warnings.warn(f"View {view.name!r} is constant over the items and was dropped.", UserWarning, stacklevel=4)
     return varying
 
 

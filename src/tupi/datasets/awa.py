@@ -95,9 +95,7 @@ def _read_features(view: str, progress: Progress | None) -> dict[str, FloatArray
     """Return each picture's numbers by the picture's name."""
     archive, below, columns = FEATURES[view]
     folder = in_data_folder(FOLDER)
-    files = (
-        _files(folder / "Features" / below) if folder is not None else _members(_download(archive, progress))
-    )
+    files = _files(folder / "Features" / below) if folder is not None else _members(_download(archive, progress))
     table = {}
     for path, text in files:
         if path.parent.parent.name != below:  # a README beside the features

@@ -92,8 +92,7 @@ class Dataset:
         both = np.concatenate([higher, lower])
         if len(both) and (both.min() < 0 or both.max() >= self.n):
             raise InputError(
-                f"pairs[{name!r}]: found positions {both.min()} to {both.max()}, "
-                f"0 to {self.n - 1} are accepted"
+                f"pairs[{name!r}]: found positions {both.min()} to {both.max()}, 0 to {self.n - 1} are accepted"
             )
         return _read_only(np.asarray(higher)), _read_only(np.asarray(lower))
 

@@ -38,9 +38,7 @@ def load_digits(baseline: str = "mor") -> Dataset:
         1,797 items, one target ``digit``.
     """
     if baseline not in VIEWS:
-        raise InputError(
-            f"baseline: found {baseline!r}, one of {VIEWS} is accepted.{nearest(baseline, VIEWS)}"
-        )
+        raise InputError(f"baseline: found {baseline!r}, one of {VIEWS} is accepted.{nearest(baseline, VIEWS)}")
     bunch = sklearn.datasets.load_digits()
     images = bunch.images / INK_LEVELS
     digits = bunch.target.astype(np.intp)

@@ -180,8 +180,6 @@ def _bar(name: str) -> Iterator[Progress]:
         rich.progress.DownloadColumn(),
         rich.progress.TimeRemainingColumn(),
     )
-    with rich.progress.Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bars:
+    with rich.progress.Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
         task = bars.add_task(name, total=None)
         yield lambda done, total: bars.update(task, completed=done, total=total)

@@ -45,14 +45,10 @@ def read_zip_member(archive: Path, member: str) -> bytes:
     with zipfile.ZipFile(archive) as file:
         # Archives made on a Mac carry a shadow of each file in __MACOSX.
         names = [
-            name
-            for name in file.namelist()
-            if f"/{name}".endswith(f"/{member}") and not name.startswith("__MACOSX")
+            name for name in file.namelist() if f"/{name}".endswith(f"/{member}") and not name.startswith("__MACOSX")
         ]
         if len(names) != 1:
-            raise InputError(
-                f"{archive.name}: found {len(names)} files named {member}, exactly one is needed"
-            )
+            raise InputError(f"{archive.name}: found {len(names)} files named {member}, exactly one is needed")
         return file.read(names[0])
 
 

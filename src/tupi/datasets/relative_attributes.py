@@ -58,9 +58,7 @@ class ClassOrders:
                 f"class_labels: found {self.classes.min() + 1} to {self.classes.max() + 1}, "
                 f"1 to {self.order.shape[1]} are accepted"
             )
-        return {
-            name: row[self.classes].astype(float) for name, row in zip(attributes, self.order, strict=True)
-        }
+        return {name: row[self.classes].astype(float) for name, row in zip(attributes, self.order, strict=True)}
 
 
 def read_class_orders(folder: str, progress: Progress | None) -> ClassOrders:
@@ -76,9 +74,7 @@ def read_class_orders(folder: str, progress: Progress | None) -> ClassOrders:
             )
     archive = find_or_download(ARCHIVE, URLS, expected=f"{folder}.npz or {ARCHIVE}", progress=progress)
     member = f"{folder}/data.mat"
-    data = read_mat(
-        read_zip_member(archive, member), member, ("feat", "class_labels", "relative_ordering", "im_names")
-    )
+    data = read_mat(read_zip_member(archive, member), member, ("feat", "class_labels", "relative_ordering", "im_names"))
     return ClassOrders(
         feat=data["feat"],
         classes=data["class_labels"].ravel().astype(np.intp) - 1,

@@ -19,9 +19,7 @@ N_PUBLISHED = 44484
 N_SUBSET = 12620  # rows of sarcos.npz
 
 #: The 21 measurements: seven joints' positions, velocities and accelerations.
-MEASUREMENTS = tuple(
-    f"{kind}{joint}" for kind in ("position", "velocity", "acceleration") for joint in range(1, 8)
-)
+MEASUREMENTS = tuple(f"{kind}{joint}" for kind in ("position", "velocity", "acceleration") for joint in range(1, 8))
 TORQUES = tuple(f"torque{joint}" for joint in range(1, 8))
 
 
@@ -81,8 +79,7 @@ def _checked_columns(columns: Sequence[int]) -> list[int]:
     total = len(MEASUREMENTS)
     if not 0 < len(chosen) < total or len(set(chosen)) != len(chosen) or not set(chosen) <= set(range(total)):
         raise InputError(
-            f"baseline_columns: found {chosen}, "
-            f"1 to {total - 1} different columns from 0 to {total - 1} are accepted"
+            f"baseline_columns: found {chosen}, 1 to {total - 1} different columns from 0 to {total - 1} are accepted"
         )
     return chosen
 

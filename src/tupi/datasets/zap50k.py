@@ -25,9 +25,7 @@ COMPARISONS = {"coarse": ("zappos-labels.mat", "mturkOrder"), "fine": ("zappos-l
 FIRST_IS_MORE, FIRST_IS_LESS = 1, 2
 
 
-def load_zap50k(
-    comparisons: Literal["coarse", "fine"] = "coarse", *, progress: Progress | None = None
-) -> Dataset:
+def load_zap50k(comparisons: Literal["coarse", "fine"] = "coarse", *, progress: Progress | None = None) -> Dataset:
     """Load UT-Zap50K of Yu and Grauman, *Fine-Grained Visual Comparisons with Local Learning* (CVPR 2014).
 
     The colour histogram ``color`` (30 columns) is the baseline and ``gist`` (960) the extra view. There is no

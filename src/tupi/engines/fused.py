@@ -10,9 +10,7 @@ from tupi.engines.passes import gradient, grid_sums
 from tupi.kernels.embedding import Embedding
 from tupi.kernels.predictions import PredictionKernel
 
-CELLS_PER_SIGMA = (
-    48  # linear interpolation of a Gaussian kernel errs by at most (1/48)^2 / 4 = 1.1e-4 of its height
-)
+CELLS_PER_SIGMA = 48  # linear interpolation of a Gaussian kernel errs by at most (1/48)^2 / 4 = 1.1e-4 of its height
 RANK_TOL = 1e-8  # share of the largest eigenvalue below which features of the predictions are left out
 
 
@@ -79,9 +77,9 @@ class FusedEngine:
         anchor /= np.sqrt(np.linalg.norm(anchor.T @ anchor))
         # The anchor is one more block of columns, so that one pass serves it together with the views.
         U = np.hstack([self.factors, anchor.astype(np.float32)])
-        per_column = np.concatenate(
-            [np.repeat(lam * weights, np.diff(self.offsets)), np.ones(anchor.shape[1])]
-        )[:, None]
+        per_column = np.concatenate([np.repeat(lam * weights, np.diff(self.offsets)), np.ones(anchor.shape[1])])[
+            :, None
+        ]
 
         def objective(f: Vector) -> tuple[float, Vector]:
             x = table.position(f)

@@ -35,9 +35,7 @@ def check_bandwidth(bandwidth: Any) -> str | float:
             )
         return bandwidth
     if not isinstance(bandwidth, (int, float, np.number)) or not np.isfinite(bandwidth) or bandwidth <= 0:
-        raise InputError(
-            f"bandwidth: found {bandwidth!r}; accepted: {', '.join(RULES)} or a positive number."
-        )
+        raise InputError(f"bandwidth: found {bandwidth!r}; accepted: {', '.join(RULES)} or a positive number.")
     return float(bandwidth)
 
 

@@ -39,9 +39,7 @@ def diffusion_features(
     return vectors[:, -rank:] * np.exp(-0.5 * time * (1.0 - values[-rank:]))
 
 
-def diffusion_matrix(
-    X: NDArray[np.float64], n_neighbors: int = N_NEIGHBORS, time: float = TIME
-) -> NDArray[np.float64]:
+def diffusion_matrix(X: NDArray[np.float64], n_neighbors: int = N_NEIGHBORS, time: float = TIME) -> NDArray[np.float64]:
     """Return the whole diffusion kernel matrix, O(n^2) memory and O(n^3) time."""
     values, vectors = np.linalg.eigh(normalized_adjacency(X, n_neighbors).toarray())
     return (vectors * np.exp(-time * (1.0 - values))) @ vectors.T

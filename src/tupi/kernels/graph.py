@@ -8,9 +8,7 @@ from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
 
-def nearest_neighbors(
-    X: NDArray[np.float64], n_neighbors: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def nearest_neighbors(X: NDArray[np.float64], n_neighbors: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return positions and distances of each row's nearest other rows, shapes (n, k).
 
     ``k`` is ``n_neighbors``, or n - 1 if there are fewer rows.

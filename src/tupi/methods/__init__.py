@@ -27,9 +27,7 @@ def make_method(method: Any, params: dict[str, Any]) -> Method:
         return method
     if method not in METHODS:
         hint = nearest(str(method), METHODS)
-        raise InputError(
-            f"method: found {method!r}; accepted: {', '.join(METHODS)}, or a method object.{hint}"
-        )
+        raise InputError(f"method: found {method!r}; accepted: {', '.join(METHODS)}, or a method object.{hint}")
     kind = METHODS[method]
     if method == "auto" and params:
         kind = Tupi  # whoever sets a parameter of the paper's method means that method
@@ -37,6 +35,7 @@ def make_method(method: Any, params: dict[str, Any]) -> Method:
     for name in params:
         if name not in known:
             raise InputError(
-                f"{name}: method {kind.name!r} has no such parameter; accepted: {', '.join(known)}.{nearest(name, known)}"
+                f"{name}: method {kind.name!r} has no such parameter; "
+                f"accepted: {', '.join(known) or 'none'}.{nearest(name, known)}"
             )
     return kind(**params)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -25,8 +26,8 @@ from tupi.prepared import Prepared
 from tupi.threads import threads_for
 from tupi.tuning import choose
 
-LAM_GRID = (0.1, 0.3, 1.0)
-SIGMA_W2_GRID = (0.01, 0.1, 1.0)
+LAM_GRID = (0.1, 0.4, 1.5)
+SIGMA_W2_GRID = (0.01, 0.05, 0.3)
 EXACT_LIMIT = 20_000  # items: three n x n matrices of doubles are then 10 GB
 
 
@@ -42,7 +43,8 @@ class Tupi(Method):
         sigma_w^2: how evenly the views are weighted; small picks the most dependent one. None: chosen with labels,
         0.1 without.
     n_iter : int, optional
-        T: the number of steps, at most 50 with labels (which choose the best of them). None: 50 with labels, 20 without.
+        T: the number of steps; with labels at most so many, and the best of them is returned. None: 50 with labels, 20
+        without.
     kernel : {"gaussian", "diffusion"}
         Kernels of the views.
     rank : int
@@ -74,8 +76,8 @@ class Tupi(Method):
     n_iter: int | None = None
     kernel: str = "gaussian"
     rank: int = 50
-    bandwidth: str | float = "median"
-    prediction_bandwidth: str | float = "median"
+    bandwidth: str | float = "std-as-sigma"
+    prediction_bandwidth: str | float = "std"
     scaling: str = "columns"
     n_neighbors: int = 10
     time: float = 5.0
@@ -95,9 +97,7 @@ class Tupi(Method):
             ("optimizer", self.optimizer, OPTIMIZERS),
         ):
             if value not in known:
-                raise InputError(
-                    f"{name}: found {value!r}; accepted: {', '.join(known)}.{nearest(str(value), known)}"
-                )
+                raise InputError(f"{name}: found {value!r}; accepted: {', '.join(known)}.{nearest(str(value), known)}")
         self._options(0)  # checks the rest
 
     def _options(self, random_state: int) -> EmbeddingOptions:
@@ -114,9 +114,7 @@ class Tupi(Method):
     def settings(self, labelled: bool) -> list[Tupi]:
         """Return complete settings: one without labels, a grid over what is None with them, cautious ones first."""
         if not labelled:
-            return [
-                replace(self, lam=self.lam or 0.3, sigma_w2=self.sigma_w2 or 0.1, n_iter=self.n_iter or 20)
-            ]
+            return [replace(self, lam=self.lam or 0.3, sigma_w2=self.sigma_w2 or 0.1, n_iter=self.n_iter or 20)]
         lams = LAM_GRID if self.lam is None else (self.lam,)
         widths = SIGMA_W2_GRID if self.sigma_w2 is None else (self.sigma_w2,)
         return [
@@ -144,7 +142,7 @@ class Tupi(Method):
         assert self.n_iter is not None
         columns = [
             denoise_steps(
-                prepared.once(("engine", self.engine_key(), c), lambda c=c: self._engine(prepared, c)),
+                prepared.once(("engine", self.engine_key(), c), partial(self._engine, prepared, c)),
                 prepared.f[:, c],
                 self.lam,
                 self.sigma_w2,

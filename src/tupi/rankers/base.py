@@ -47,9 +47,7 @@ class Ranker(BaseEstimator):
         """Validate what is held out, if anything is given."""
         if X_val is None:
             if y_val is not None or pairs_val is not None:
-                raise InputError(
-                    "X_val must be given with y_val or pairs_val, which label its rows: found none."
-                )
+                raise InputError("X_val must be given with y_val or pairs_val, which label its rows: found none.")
             return None
         features = validate_data(self, X_val, dtype=np.float64, reset=False)
         return features, check_targets(len(features), y_val, pairs_val, "_val")

@@ -126,9 +126,7 @@ class RankNet(Ranker):
         self.shape_ = max(trained, key=lambda shape: trained[shape].accuracy)
         self.network_ = trained[self.shape_].network
         if self.network_ is None:
-            raise InputError(
-                f"learning_rate={self.learning_rate!r} made every shape diverge: give a smaller one."
-            )
+            raise InputError(f"learning_rate={self.learning_rate!r} made every shape diverge: give a smaller one.")
         self.n_epochs_ = trained[self.shape_].epoch
         self.validation_accuracy_ = {shape: one.accuracy for shape, one in trained.items()}
         return self
@@ -194,18 +192,14 @@ class RankNet(Ranker):
         if not isinstance(self.learning_rate, Real) or not 0 < self.learning_rate < np.inf:
             raise InputError(f"learning_rate must be a finite number above 0: found {self.learning_rate!r}.")
         if not isinstance(self.validation_fraction, Real) or not 0 < self.validation_fraction < 1:
-            raise InputError(
-                f"validation_fraction must be above 0 and below 1: found {self.validation_fraction!r}."
-            )
+            raise InputError(f"validation_fraction must be above 0 and below 1: found {self.validation_fraction!r}.")
         if not isinstance(self.random_state, Integral):
             raise InputError(f"random_state must be a whole number: found {self.random_state!r}.")
         if not len(self.shapes):
             raise InputError("shapes must hold at least one (n_layers, n_units): found none.")
         for shape in self.shapes:
             if len(shape) != 2 or not all(isinstance(part, Integral) and part > 0 for part in shape):
-                raise InputError(
-                    f"shapes must hold (n_layers, n_units), whole numbers above 0: found {shape!r}."
-                )
+                raise InputError(f"shapes must hold (n_layers, n_units), whole numbers above 0: found {shape!r}.")
 
 
 def _import_torch() -> ModuleType:

@@ -74,9 +74,7 @@ def minimise(X: Floats, loss: RankLoss, C: float, w: Floats, tol: float, max_ite
     return Solution(w, objective, iteration, False)
 
 
-def conjugate_gradients(
-    matrix_times: Callable[[Floats], Floats], b: Floats, accuracy: float, max_iter: int
-) -> Floats:
+def conjugate_gradients(matrix_times: Callable[[Floats], Floats], b: Floats, accuracy: float, max_iter: int) -> Floats:
     """Solve a positive definite system from zero, until the residual is below ``accuracy * ||b||``."""
     x = np.zeros_like(b)
     residual, direction = b.copy(), b.copy()
@@ -266,14 +264,10 @@ class RankSVMCV(_LinearRanker):
             if train.n_pairs and judge.n_pairs:
                 splits.append((X[rows], train, X[judged_rows], judge))
         if not splits:
-            raise InputError(
-                f"No ordered pair is left in the {self.cv} folds of cv: label more items, or give X_val."
-            )
+            raise InputError(f"No ordered pair is left in the {self.cv} folds of cv: label more items, or give X_val.")
         return splits
 
-    def _path_accuracy(
-        self, X: Floats, targets: Targets, X_judge: Floats, judge: Targets, C_grid: Floats
-    ) -> Floats:
+    def _path_accuracy(self, X: Floats, targets: Targets, X_judge: Floats, judge: Targets, C_grid: Floats) -> Floats:
         """Return the accuracy on the judging labels for each C, each fit started from the previous one."""
         scaler = standardiser(X)
         X, X_judge = scaler.transform(X), scaler.transform(X_judge)

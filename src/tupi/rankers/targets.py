@@ -172,9 +172,7 @@ def _check_values(n_items: int, y: ArrayLike, name: str) -> ValueTargets:
     if not np.isfinite(values).all():
         raise InputError(f"{name} holds NaN or infinity: give finite values, and only rows that have one.")
     if np.all(values == values[0]):
-        raise InputError(
-            f"{name} holds one value only, {values[0]:g}: ranking takes at least 2 distinct ones."
-        )
+        raise InputError(f"{name} holds one value only, {values[0]:g}: ranking takes at least 2 distinct ones.")
     return ValueTargets(values)
 
 
@@ -190,9 +188,7 @@ def _check_pairs(n_items: int, pairs: Any, name: str) -> PairTargets:
         if not np.issubdtype(end.dtype, np.integer):
             raise InputError(f"{name} must hold row numbers (integers): found dtype {end.dtype}.")
         if end.min() < 0 or end.max() >= n_items:
-            raise InputError(
-                f"{name} must hold row numbers from 0 to {n_items - 1}: found {end.min()} to {end.max()}."
-            )
+            raise InputError(f"{name} must hold row numbers from 0 to {n_items - 1}: found {end.min()} to {end.max()}.")
     higher, lower = (np.ascontiguousarray(end, dtype=np.int64) for end in ends)
     if np.any(higher == lower):
         raise InputError(f"{name} pairs row {higher[higher == lower][0]} with itself: name two rows.")

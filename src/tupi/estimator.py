@@ -1,0 +1,125 @@
+"""The scikit-learn estimator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tupi.api import denoise
+from tupi.errors import InputError
+from tupi.problem import MIN_ITEMS
+
+
+class TupiDenoiser(BaseEstimator):
+    """Improve predictions with features, transductively: there is no `predict` for other items.
+
+    Parameters
+    ----------
+    method : str or Method
+        As in `tupi.denoise`.
+    views : dict of {str: list of int, slice or list of str}, optional
+        Which columns of ``X`` form which view; None takes all as one view.
+    task : {"ranking", "regression"}
+        What the predictions are for.
+    random_state : int
+        Same seed, same result.
+    params : dict, optional
+        The method's own parameters, such as ``{"lam": 0.3}``.
+
+    Attributes
+    ----------
+    denoised_ : ndarray of shape (n,)
+        The improved predictions.
+    result_ : Denoised
+        Everything else.
+    n_features_in_ : int
+        Number of columns of ``X``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.normal(size=200)
+    >>> X = np.column_stack([truth, rng.normal(size=200)])
+    >>> estimator = TupiDenoiser(views={"good": [0], "junk": [1]}).fit(X, truth + rng.normal(size=200))
+    >>> estimator.denoised_.shape
+    (200,)
+    """
+
+    def __init__(
+        self,
+        method: Any = "auto",
+        *,
+        views: dict[str, Any] | None = None,
+        task: str = "ranking",
+        random_state: int = 0,
+        params: dict[str, Any] | None = None,
+    ) -> None:
+        self.method = method
+        self.views = views
+        self.task = task
+        self.random_state = random_state
+        self.params = params
+
+    def fit(self, X: Any, y: Any, labels: Any = None) -> TupiDenoiser:
+        """Denoise the predictions.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, d)
+            Features of the items.
+        y : array_like of shape (n,)
+            Their initial predictions.
+        labels : Values, Pairs or array_like of shape (n,), optional
+            What is known of some items.
+        """
+        names = getattr(X, "columns", None)
+        X, y = validate_data(self, X, y, y_numeric=True, dtype="numeric", ensure_min_samples=MIN_ITEMS)
+        if np.iscomplexobj(y):
+            raise InputError("y: found complex numbers; accepted: real predictions.")
+        columns = {"features": slice(None)} if self.views is None else self.views
+        result = denoise(
+            y,
+            {name: X[:, _positions(name, which, names)] for name, which in columns.items()},
+            labels=labels,
+            method=self.method,
+            task=self.task,
+            random_state=self.random_state,
+            **(self.params or {}),
+        )
+        self.result_ = result
+        self.denoised_ = result.predictions
+        return self
+
+    def fit_predict(self, X: Any, y: Any, labels: Any = None) -> np.ndarray:
+        """Denoise the predictions and return them."""
+        return self.fit(X, y, labels).denoised_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    def report(self, path: str) -> Any:
+        """Write the HTML report of the fitted result."""
+        check_is_fitted(self, "result_")
+        return self.result_.report(path)
+
+
+def _positions(view: str, which: Any, names: Any) -> Any:
+    """Return column positions from positions, a slice, or column names."""
+    if isinstance(which, slice):
+        return which
+    wanted = np.atleast_1d(np.asarray(which))
+    if wanted.dtype.kind in "iub":
+        return wanted
+    if names is None:
+        raise InputError(f"views: {view!r} names columns, but X has no column names; accepted: column numbers.")
+    known = {str(name): k for k, name in enumerate(names)}
+    unknown = [str(name) for name in wanted if str(name) not in known]
+    if unknown:
+        raise InputError(f"views: {view!r} names a column {unknown[0]!r} that X does not have.")
+    return np.array([known[str(name)] for name in wanted])
