@@ -1,7 +1,7 @@
 """Figures of a result as plain plotly dictionaries, which the report and the page draw alike.
 
-Nothing here needs plotly: its script draws ``figure["data"]`` and ``figure["layout"]``. Backgrounds and inks are left
-to whoever draws, so that a figure suits light and dark. Each figure carries its text alternative in
+Nothing here needs plotly: its script draws ``figure["data"]`` and ``figure["layout"]`` under `CONFIG`. Backgrounds and
+inks are left to whoever draws, so that a figure suits light and dark. Each figure carries its text alternative in
 ``figure["layout"]["meta"]["alt"]``.
 """
 
@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from tupi.result import Denoised, Evidence
+from tupi.summary import shortened, three_decimals
 
 Figure: TypeAlias = dict[str, Any]
 
@@ -25,6 +26,15 @@ NEUTRAL = "#8A8A8A"
 DASHES = ("solid", "dash", "dot", "dashdot")
 MARKERS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star")
 BEFORE, AFTER = NEUTRAL, COLORS[0]
+
+# How to draw: plotly's own bar of buttons would have one that uploads the figure to a company's server.
+CONFIG = {
+    "responsive": True,
+    "displaylogo": False,
+    "showSendToCloud": False,
+    "plotlyServerURL": "",
+    "modeBarButtons": [["toImage"], ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
+}
 
 MAX_POINTS = 5_000  # more make a browser slow and a scatter no clearer
 MAX_VIEWS = 12  # more lines or bars cannot be told apart; tables list all views
@@ -86,7 +96,7 @@ def score_scatter(result: Denoised, max_points: int = MAX_POINTS) -> Figure:
             "marker": marker,
         }
         for name, items, marker in (
-            ("items", shown, {"color": COLORS[0], "size": 5, "opacity": 0.45}),
+            ("items", shown, {"color": COLORS[0], "size": 5, "opacity": 0.65}),
             ("biggest movers", moved, {"color": COLORS[1], "size": 9, "symbol": "diamond-open", "line": {"width": 2}}),
         )
     ]
@@ -109,7 +119,7 @@ def change_histogram(result: Denoised) -> Figure:
     change = _change(result)
     if result.task == "ranking":
         width: float = _odd_at_least((2 * np.abs(change).max() + 1) / MAX_BARS)
-        unit = "places up (+) or down (−)"
+        unit = "places up (+) or down (-)"
     else:
         width = float(np.abs(change).max()) * 2 / MAX_BARS or 1.0  # unchanged predictions make one bar at zero
         unit = "change of the prediction"
@@ -147,7 +157,8 @@ def class_matrix(result: Denoised) -> Figure:
     table = class_changes(result)
     counts = table.to_numpy().astype(float)
     stayed = int(np.trace(counts))
-    np.fill_diagonal(counts, np.nan)  # else the many that stay would hide the few that change
+    np.fill_diagonal(counts, 0)  # else the many that stay would hide the few that change
+    counts[counts == 0] = np.nan  # an empty cell shows the page, light or dark
     places = list(range(len(table)))
     ticks = {
         "tickvals": places,
@@ -160,12 +171,12 @@ def class_matrix(result: Denoised) -> Figure:
         "x": places,
         "y": places,
         "z": [_numbers(row) for row in counts],
-        "text": [["" if not v > 0 else f"{int(v):,}" for v in row] for row in counts],
+        "text": [["" if np.isnan(v) else f"{int(v):,}" for v in row] for row in counts],
         "texttemplate": "%{text}" if len(table) <= MAX_CLASSES else "",
         "xgap": 1,
         "ygap": 1,
         "zmin": 0,
-        "colorscale": [[0, "rgba(0,114,178,0.08)"], [1, COLORS[0]]],
+        "colorscale": [[0, "#DCEBF5"], [1, "#005A8D"]],
         "showscale": len(table) > MAX_CLASSES,
         "hovertemplate": "from %{y} to %{x}: %{z} items<extra></extra>",
     }
@@ -190,12 +201,18 @@ def weight_lines(result: Denoised) -> Figure:
             "marker": {"symbol": MARKERS[k % len(MARKERS)], "size": 7},
             "hovertemplate": "%{fullData.name}<br>step %{x}: weight %{y:.3f}<extra></extra>",
         }
-        for k, view in enumerate(weights.columns)
-        if view in heaviest
+        for k, view in enumerate(view for view in weights.columns if view in heaviest)
     ]
-    ends = ", ".join(f"{view} {_number(weights[view].iloc[-1])}" for view in heaviest)
+    ends = ", ".join(f"{view} {three_decimals(weights[view].iloc[-1])}" for view in heaviest)
     alt = f"Lines: the weight of each view over {len(steps) - 1} steps. At the end: {ends}."
-    return _figure(lines, alt, _steps_axis(steps), _axis("weight", rangemode="tozero"), legend=True, hovermode="closest")
+    return _figure(
+        lines,
+        alt,
+        _steps_axis(steps),
+        _axis("weight", rangemode="tozero"),
+        legend=True,
+        height=320 + 18 * len(lines),  # in a narrow window the legend takes a row for each view
+    )
 
 
 def dependence_bars(result: Denoised) -> Figure:
@@ -216,7 +233,9 @@ def dependence_bars(result: Denoised) -> Figure:
         }
         for when, color in (("before", BEFORE), ("after", AFTER))
     ]
-    parts = [f"{view} {_number(row['before'])} to {_number(row['after'])}" for view, row in table.iterrows()]
+    parts = [
+        f"{view} {three_decimals(row['before'])} to {three_decimals(row['after'])}" for view, row in table.iterrows()
+    ]
     alt = f"Bars: normalised HSIC of the predictions with each view, before to after: {', '.join(parts)}."
     ticks = {"tickvals": places, "ticktext": [_label(str(view)) for view in table.index]}
     return _figure(
@@ -241,9 +260,10 @@ def score_steps(result: Denoised, metric: str) -> Figure:
         "marker": {"size": 7},
         "hovertemplate": "step %{x}: %{y:.4f}<extra></extra>",
     }
-    first, last = _number(scores.iloc[0]), _number(scores.iloc[-1])
+    first, last = three_decimals(scores.iloc[0]), three_decimals(scores.iloc[-1])
     alt = f"Line: {metric} on the labels that chose the step, from {first} at step 0 to {last} at step {steps[-1]}."
-    return _figure([line], alt, _steps_axis(steps), _axis(metric))
+    tick = "~g" if metric == "R²" else ".1~%"
+    return _figure([line], alt, _steps_axis(steps), _axis(metric, tickformat=tick))
 
 
 def gain_interval(evidence: Evidence) -> Figure:
@@ -271,7 +291,10 @@ def gain_interval(evidence: Evidence) -> Figure:
     zero = {"type": "line", "x0": 0, "x1": 0, "yref": "paper", "y0": 0, "y1": 1}
     shapes = [zero | {"line": {"color": NEUTRAL, "dash": "dot", "width": 2}}]
     hidden = {"visible": False, "range": [-1, 1]}
-    return _figure([point], alt, _axis(f"gain in {unit}", rangemode="tozero"), hidden, shapes=shapes, height=170)
+    ends = (min(low, 0.0), max(high, 0.0))
+    margin = 0.1 * (ends[1] - ends[0]) or 1.0
+    x = _axis(f"gain in {unit}", range=_numbers([ends[0] - margin, ends[1] + margin]))
+    return _figure([point], alt, x, hidden, shapes=shapes, height=170)
 
 
 def _figure(data: list[Figure], alt: str, x: Figure, y: Figure, legend: bool = False, **layout: Any) -> Figure:
@@ -283,7 +306,7 @@ def _figure(data: list[Figure], alt: str, x: Figure, y: Figure, legend: bool = F
             "showlegend": legend,
             # A legend above the plot leaves narrow windows their width.
             "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
-            "margin": {"l": 50, "r": 16, "t": 24, "b": 48},
+            "margin": {"l": 50, "r": 16, "t": 36, "b": 48},
             "height": 380,
             "dragmode": False,  # or a finger that scrolls the page would zoom the plot
             "meta": {"alt": alt},
@@ -308,11 +331,7 @@ def _odd_at_least(width: float) -> int:
 
 def _label(text: str, longest: int = 24) -> str:
     """Return text that plotly shows as it is: shortened, and free of what it would take for markup."""
-    return escape(text if len(text) <= longest else text[: longest - 1] + "…", quote=False)
-
-
-def _number(value: float) -> str:
-    return "unknown" if pd.isna(value) else f"{value:.3f}"
+    return escape(shortened(text, longest), quote=False)
 
 
 def _numbers(values: ArrayLike) -> list[float | None]:

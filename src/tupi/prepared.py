@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.kernels.embedding import Embedding, EmbeddingOptions, embed, exact_kernel
-from tupi.problem import Problem
+from tupi.problem import Problem, standardize
 
 Progress = Callable[[str], None]
 
@@ -38,12 +38,15 @@ class Prepared:
         The items that take part.
     f : ndarray of shape (n_items, c)
         Their predictions, one column per class (one for ranking and regression), standardised.
+    scale, shift : ndarray of shape (c,)
+        How to undo that: ``f * scale + shift``.
     """
 
     def __init__(self, problem: Problem, random_state: int = 0, progress: Progress = silent) -> None:
         self.problem, self.random_state, self.progress = problem, random_state, progress
         self.items: NDArray[np.int64] = np.flatnonzero(problem.covered)
-        self.f: NDArray[np.float64] = problem.columns[self.items]
+        standard, self.scale, self.shift = standardize(problem.columns, problem.covered)
+        self.f: NDArray[np.float64] = standard[self.items]
         self._cache: dict[Any, Any] = {}
 
     def once(self, key: Any, compute: Callable[[], Any]) -> Any:

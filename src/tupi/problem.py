@@ -15,6 +15,7 @@ from tupi.views import View, as_views
 
 TASKS = ("ranking", "regression", "classification")
 MIN_ITEMS = 10
+SMALLEST_PROBABILITY = 1e-6  # a zero stands for "hardly ever": its logarithm must stay finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,9 +61,23 @@ class Problem:
         return np.logical_or.reduce([view.present for view in self.views])
 
     @property
+    def are_probabilities(self) -> bool:
+        """Whether the predictions are class probabilities: not negative, and rows sum to one."""
+        if self.task != "classification":
+            return False
+        return bool((self.initial >= 0).all() and np.allclose(self.initial.sum(axis=1), 1.0, atol=1e-6))
+
+    @property
     def columns(self) -> NDArray[np.float64]:
-        """The predictions as (n, c), each column with mean 0 and deviation 1 over the covered items."""
-        return standardize(self.initial.reshape(self.n, -1), self.covered)[0]
+        """The predictions as (n, c), in the space where they are denoised.
+
+        Probabilities become logarithms minus their row's mean: classes then compare on one scale, and a softmax
+        brings them back. Everything else stays as it is.
+        """
+        if not self.are_probabilities:
+            return self.initial.reshape(self.n, -1)
+        logs = np.log(np.maximum(self.initial, SMALLEST_PROBABILITY))
+        return logs - logs.mean(axis=1, keepdims=True)
 
 
 def standardize(
@@ -94,7 +109,7 @@ def make_problem(
         raise InputError(f"task: found {task!r}; accepted: {', '.join(TASKS)}.{nearest(str(task), TASKS)}")
     index = predictions.index if isinstance(predictions, (pd.Series, pd.DataFrame)) else None
     if index is not None and not index.is_unique:
-        twice = index[index.duplicated()][0]
+        twice = index[index.duplicated()].tolist()[0]
         raise InputError(f"predictions: the index holds {twice!r} more than once; accepted: unique ids.")
     classes = tuple(predictions.columns) if isinstance(predictions, pd.DataFrame) else None
     initial = _as_predictions(predictions, task)
@@ -157,7 +172,7 @@ def _class_numbers(labels: Labels | None, c: int, classes: tuple[Any, ...] | Non
         unknown = [v for v in values if v not in names]
         if unknown:
             known = ", ".join(list(names)[:5]) or f"column numbers 0 to {c - 1}"
-            raise InputError(f"labels: found class {unknown[0]!r}; accepted: {known}.")
+            raise InputError(f"labels: found class {str(unknown[0])!r}; accepted: {known}.")
         return Values(labels.index, np.array([names[v] for v in values]))
     bad = values[(values != np.round(values)) | (values < 0) | (values >= c)]
     if bad.size:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +37,12 @@ class Sheet:
         """The column names, in words."""
         names = [repr(name) for name in self.frame.columns[:6]]
         return ", ".join(names) + (", ..." if len(self.frame.columns) > 6 else "")
+
+    def check_has(self, option: str, column: str) -> None:
+        """Complain unless a column that the user named is there."""
+        if column not in self.frame.columns:
+            hint = nearest(column, self.frame.columns)
+            raise InputError(f"{option}: {self.called} has no column {column!r}; accepted: {self.listed}.{hint}")
 
     def could_be_id(self, column: str) -> bool:
         """Return whether a column looks like ids: by its name, or because it is not numeric."""
@@ -83,9 +89,7 @@ def find_id(sheets: Sequence[Sheet], wanted: str | None) -> str | None:
     """
     base = sheets[0]
     if wanted is not None:
-        if wanted not in base.frame.columns:
-            hint = nearest(wanted, base.frame.columns)
-            raise InputError(f"--id: {base.called} has no column {wanted!r}; accepted: {base.listed}.{hint}")
+        base.check_has("--id", wanted)
         return wanted
     shared = [column for column in base.frame.columns if all(sheet.could_be_id(column) for sheet in sheets)]
     named = [column for column in shared if named_like_id(column)]
@@ -94,33 +98,106 @@ def find_id(sheets: Sequence[Sheet], wanted: str | None) -> str | None:
         raise InputError(
             f"--id: columns {', '.join(map(repr, candidates))} could all hold the ids; accepted: one of them, by name."
         )
-    return candidates[0] if candidates else None
+    if candidates:
+        return candidates[0]
+    for sheet in sheets:
+        if lonely := [column for column in sheet.frame.columns if named_like_id(column)]:
+            raise InputError(
+                f"{sheet.called}: has a column {lonely[0]!r}, and not all other tables do; accepted: ids in all "
+                f"tables, in none, or --id {lonely[0]!r} to match tables without it by the order of their rows."
+            )
+    return None
 
 
 def natural(ids: pd.Index, column: str) -> pd.Index:
     """Return text ids as whole numbers where that loses nothing, under their column's name."""
     name = "id" if column == UNNAMED else column
-    numbers = pd.to_numeric(ids, errors="coerce")
-    if numbers.dtype.kind == "i" and (numbers.astype(str) == ids).all():
-        return pd.Index(numbers, name=name)
+    numbers = pd.to_numeric(ids.to_series(), errors="coerce")
+    if numbers.dtype.kind == "i" and (numbers.astype(str) == numbers.index).all():
+        return pd.Index(numbers.to_numpy(), name=name)
     return pd.Index(ids, name=name)
 
 
-def rows_by_id(base: Sheet, base_ids: pd.Index, sheet: Sheet, column: str) -> NDArray[np.intp]:
-    """Return for each item of ``base`` its row in ``sheet``; both must hold the same ids."""
-    ids = sheet.ids(column)
-    lacking = base_ids[~base_ids.isin(ids)]
-    if len(lacking):
-        raise InputError(
-            f"{sheet.called}: {len(lacking)} id(s) of {base.path} have no row (first: {few(lacking)}); accepted: a row "
-            "for each id, with empty values where an item lacks these features."
-        )
-    surplus = ids[~ids.isin(base_ids)]
-    if len(surplus):
-        raise InputError(
-            f"{sheet.called}: {len(surplus)} id(s) are not in {base.path} (first: {few(surplus)}); accepted: the same ids."
-        )
-    return ids.get_indexer(base_ids)
+@dataclass(frozen=True, eq=False)
+class Items:
+    """The items in the order of the first table, to which everything else is matched.
+
+    Attributes
+    ----------
+    n : int
+        How many there are.
+    base : Sheet or None
+        The first table; None if it is an array.
+    column : str or None
+        The column that identifies items.
+    ids : Index or None
+        Its entries, as text.
+    index : Index or None
+        The same as whole numbers, if that is what they are.
+    by_order : list of str
+        What had to be matched by the order of its rows; grows on the way.
+    """
+
+    n: int
+    base: Sheet | None = None
+    column: str | None = None
+    ids: pd.Index | None = None
+    index: pd.Index | None = None
+    by_order: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, sheets: Sequence[Sheet], wanted: str | None) -> Items:
+        """Return the items of the first of several tables."""
+        base = sheets[0]
+        column = find_id(sheets, wanted)
+        if column is None:
+            return cls(len(base.frame), base)
+        ids = base.ids(column)
+        return cls(len(ids), base, column, ids, natural(ids, column))
+
+    def arrange(self, sheet: Sheet) -> pd.DataFrame:
+        """Return the rows of a table of features in the items' order, without ids."""
+        if self.column is None or self.column not in sheet.frame:
+            if sheet is not self.base:
+                check_order_is_safe(self.base, sheet)
+                self.take_in_order(sheet.role.removeprefix("features "), sheet.called, len(sheet.frame))
+            frame = sheet.frame
+        else:
+            frame = sheet.frame.drop(columns=self.column).iloc[self._rows(sheet)]
+        return frame if self.index is None else frame.set_axis(self.index, axis=0)
+
+    def take_in_order(self, name: str, called: str, rows: int) -> None:
+        """Note that something is matched by the order of its rows; complain unless there is one row per item."""
+        if rows != self.n:
+            raise InputError(
+                f"{called}: has {rows} rows for {self.n} items; accepted: one row per item, or ids (--id)."
+            )
+        self.by_order.append(name)
+
+    def _rows(self, sheet: Sheet) -> NDArray[np.intp]:
+        assert self.base is not None
+        assert self.ids is not None
+        ids = sheet.ids(str(self.column))
+        lacking = self.ids[~self.ids.isin(ids)]
+        if len(lacking):
+            raise InputError(
+                f"{sheet.called}: {len(lacking)} id(s) of {self.base.path} have no row (first: {few(lacking)}); "
+                "accepted: a row for each id, with empty values where an item lacks these features."
+            )
+        self.positions(sheet, ids)  # complains about ids that are too many
+        return ids.get_indexer(self.ids)
+
+    def positions(self, sheet: Sheet, ids: pd.Index) -> NDArray[np.intp]:
+        """Return the positions of items by id; complain about ids that no item has."""
+        assert self.base is not None
+        assert self.ids is not None
+        unknown = ids[~ids.isin(self.ids)].unique()
+        if len(unknown):
+            raise InputError(
+                f"{sheet.called}: {len(unknown)} id(s) are not in {self.base.path} (first: {few(unknown)}); "
+                f"accepted: ids of its column {self.column!r}."
+            )
+        return self.ids.get_indexer(ids)
 
 
 def check_order_is_safe(base: Sheet | None, sheet: Sheet) -> None:
@@ -130,17 +207,12 @@ def check_order_is_safe(base: Sheet | None, sheet: Sheet) -> None:
     """
     for column in sheet.frame.columns:
         if named_like_id(column):
-            what = "a first column without a name" if column == UNNAMED else f"a column {column!r}"
-            where = "which the predictions lack" if base is None or column not in base.frame else "which other tables lack"
-            raise InputError(f"{sheet.called}: has {what}, {where}; accepted: ids in all tables (--id), or in none.")
+            raise InputError(
+                f"{sheet.called}: has a column {column!r} that matches nothing elsewhere; accepted: the same id "
+                "column in all tables, or none."
+            )
         if base is not None and column in base.frame and not column.isdigit():
             raise InputError(
                 f"{sheet.called}: column {column!r} is also in {base.path}; accepted: --id {column} if it holds ids, "
                 "otherwise no such column here."
             )
-
-
-def check_rows(called: str, found: int, n: int) -> None:
-    """Complain unless a file without ids has as many rows as there are predictions."""
-    if found != n:
-        raise InputError(f"{called}: has {found} rows for {n} predictions; accepted: one row per item, or ids (--id).")

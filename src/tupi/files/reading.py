@@ -19,6 +19,8 @@ ARRAYS = (".npy", ".npz")
 SUFFIXES = TABLES + ARRAYS
 NO_PYARROW = "Parquet files need pyarrow: pip install 'tupi[parquet]'."
 UNNAMED = "Unnamed: 0"  # what pandas calls a first column without a name, such as an index that it wrote itself
+# Before pandas 3.1, numbers were read to the last bit only on request; since then always, and asking is deprecated.
+EXACT = {"float_precision": "round_trip"} if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1) else {}
 
 Array = NDArray[Any]
 
@@ -69,9 +71,10 @@ def read_table(path: str | Path) -> pd.DataFrame:
 def _read_text(path: Path) -> pd.DataFrame:
     header = _header(path)
     # In a table of one column an empty line is a missing value; elsewhere it is only an empty line.
-    frame = _parse(path, skip_blank_lines=len(header) > 1, float_precision="round_trip")
+    frame = _parse(path, skip_blank_lines=len(header) > 1, **EXACT)
     if not isinstance(frame.index, pd.RangeIndex):  # pandas takes surplus fields for an index
         raise InputError(f"{path}: rows have more fields than the first line has names.")
+    frame.columns = [name or UNNAMED for name in header]
     return frame
 
 
@@ -185,6 +188,7 @@ def read_one_array(spec: str | Path) -> Array:
     arrays = read_arrays(spec)
     if len(arrays) > 1:
         raise InputError(
-            f"{spec}: holds {len(arrays)} arrays ({', '.join(arrays)}); accepted: one, named as {spec}:{next(iter(arrays))}."
+            f"{spec}: holds {len(arrays)} arrays ({', '.join(arrays)}); accepted: one, such as "
+            f"{spec}:{next(iter(arrays))}."
         )
     return next(iter(arrays.values()))

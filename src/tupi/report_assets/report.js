@@ -1,12 +1,6 @@
 // Draws each figure of the report in the colours of the page, and again when those change.
 "use strict";
 (() => {
-  const config = {
-    responsive: true,
-    displaylogo: false,
-    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
-  };
-
   const inPageColours = (layout) => {
     const style = getComputedStyle(document.documentElement);
     const colour = (name) => style.getPropertyValue(name).trim();
@@ -28,7 +22,7 @@
   const draw = () => {
     for (const plot of document.querySelectorAll("[data-figure]")) {
       const figure = JSON.parse(document.getElementById(plot.dataset.figure).textContent);
-      Plotly.react(plot, figure.data, inPageColours(figure.layout), config);
+      Plotly.react(plot, figure.data, inPageColours(figure.layout), figure.config);
     }
   };
 

@@ -1,0 +1,181 @@
+"""`tupi denoise`: better predictions from files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tupi.errors import InputError
+
+EXAMPLE = """\b
+Examples:
+  tupi denoise scores.csv --features gist=gist.npy --features color=color.parquet --out better.csv
+  tupi denoise scores.csv --features gist=gist.npy --labels labels.csv --id image \\
+      --out better.csv --report report.html --set n_iter=20
+"""
+
+
+@click.command(epilog=EXAMPLE)
+@click.argument("scores", type=str)
+@click.option(
+    "--features",
+    "features",
+    multiple=True,
+    required=True,
+    metavar="NAME=FILE",
+    help="A view of the same items, and its name; repeat for more. FILE.npz:KEY takes one array of several.",
+)
+@click.option(
+    "--labels",
+    metavar="FILE",
+    help="What is known: ids and values, one value per item (empty: unknown), or columns 'higher' and 'lower'.",
+)
+@click.option("--id", "id_column", metavar="COLUMN", help="Column that identifies items, in all tables.")
+@click.option(
+    "--score", multiple=True, metavar="COLUMN", help="Score column of SCORES, if it has several; repeat for classes."
+)
+@click.option("--label", metavar="COLUMN", help="Value column of the labels, if they have several.")
+@click.option("--method", default="auto", show_default=True, help="How to denoise.")
+@click.option(
+    "--task",
+    type=click.Choice(["ranking", "regression", "classification"]),
+    default="ranking",
+    show_default=True,
+    help="What the scores are for.",
+)
+@click.option(
+    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the method; repeat for more."
+)
+@click.option("--impute", type=click.Choice(["median"]), help="Fill in single missing values of features.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same result.")
+@click.option(
+    "--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="Where the better scores go."
+)
+@click.option(
+    "--report", type=click.Path(path_type=Path), metavar="FILE.html", help="Also write a report that opens offline."
+)
+@click.option("--save", type=click.Path(path_type=Path), metavar="FILE.npz", help="Also save everything for tupi.load.")
+@click.option("--quiet", is_flag=True, help="No progress bar and no summary.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+def denoise(
+    scores: str,
+    features: tuple[str, ...],
+    labels: str | None,
+    id_column: str | None,
+    score: tuple[str, ...],
+    label: str | None,
+    method: str,
+    task: str,
+    settings: tuple[str, ...],
+    impute: str | None,
+    seed: int,
+    out: Path,
+    report: Path | None,
+    save: Path | None,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Improve the predictions in SCORES with features that their predictor never saw.
+
+    Files are CSV, TSV, Parquet, NPY or NPZ, by suffix. Tables are joined by a column of ids: the one that --id names,
+    or the one column that all tables share and that is called "id" or is not numeric. Without ids, rows are matched
+    by their order. The output has the same ids and order as SCORES.
+    """
+    # Here and in the other commands: imports that take a second wait until the command runs, so that --help does not.
+    import tupi
+    from tupi.cli.printing import collected_warnings, facts, print_json, print_summary
+    from tupi.files import read_inputs, write_result
+    from tupi.methods import make_method
+    from tupi.progress import ProgressBar
+
+    paths = named_paths(features)
+    _check_outputs({"out": out, "report": report, "save": save}, [scores, labels, *paths.values()])
+    # The method is made here, and not from keywords of tupi.denoise, whose own names are no parameters of a method.
+    chosen = make_method(method, parsed_settings(settings))
+    with ProgressBar(show=not quiet) as bar, collected_warnings() as warned:
+        inputs = read_inputs(scores, paths, labels, id_column, score, label, task)
+        result = tupi.denoise(
+            inputs.predictions,
+            inputs.features,
+            inputs.labels,
+            method=chosen,
+            task=task,
+            random_state=seed,
+            callback=bar.step,
+            impute=impute,
+            progress=bar.say,
+        )
+        bar.say("Writing")
+        written = {"out": str(write_result(result, out))}
+        if report is not None:
+            written["report"] = str(result.report(report))
+        if save is not None:
+            written["save"] = str(result.save(save))
+    for warning in warned:
+        click.echo(f"tupi: warning: {warning}", err=True)
+    if as_json:
+        print_json(facts(result, inputs, written, warned))
+    elif not quiet:
+        print_summary(result, inputs, written)
+
+
+def named_paths(features: tuple[str, ...]) -> dict[str, str]:
+    """Return paths by view name from entries such as ``gist=gist.npy``."""
+    paths: dict[str, str] = {}
+    for entry in features:
+        name, found, path = entry.partition("=")
+        if not (found and name.strip() and path):
+            raise InputError(f"--features: found {entry!r}; accepted: a name and a file, such as gist=gist.npy.")
+        if name.strip() in paths:
+            raise InputError(f"--features: two views are called {name.strip()!r}; accepted: unique names.")
+        paths[name.strip()] = path
+    return paths
+
+
+def parsed_settings(settings: tuple[str, ...]) -> dict[str, Any]:
+    """Return parameters from entries such as ``lam=0.3``: numbers, true, false, none, or text."""
+    params: dict[str, Any] = {}
+    for entry in settings:
+        name, found, text = (part.strip() for part in entry.partition("="))
+        if not (found and name and text):
+            raise InputError(f"--set: found {entry!r}; accepted: a parameter and its value, such as lam=0.3.")
+        if name in params:
+            raise InputError(f"--set: {name!r} is set more than once; accepted: once.")
+        params[name] = parsed_value(text)
+    return params
+
+
+def parsed_value(text: str) -> Any:
+    """Return a number, True, False, None or the text itself."""
+    words = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _check_outputs(outputs: dict[str, Path | None], inputs: list[str | None]) -> None:
+    from tupi.cli.printing import check_can_report
+    from tupi.files import check_output
+    from tupi.files.reading import SUFFIXES, split_key
+
+    suffixes = {"out": SUFFIXES, "report": (".html", ".htm"), "save": (".npz",)}
+    read = {split_key(path)[0].resolve() for path in inputs if path is not None}
+    taken: dict[Path, str] = {}
+    for name, path in outputs.items():
+        if path is None:
+            continue
+        check_output(f"--{name}", path, suffixes[name])
+        if path.resolve() in read:
+            raise InputError(f"--{name}: {path} is one of the input files; accepted: another file.")
+        if path.resolve() in taken:
+            raise InputError(f"--{name}: {path} is also --{taken[path.resolve()]}; accepted: another file.")
+        taken[path.resolve()] = name
+    if outputs["report"] is not None:
+        check_can_report()

@@ -1,0 +1,140 @@
+"""What commands say when they are done: tables for people, JSON for scripts."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any
+
+import click
+import numpy as np
+import pandas as pd
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from tupi import __version__
+from tupi.demo import Demo
+from tupi.errors import InputError
+from tupi.files import Inputs
+from tupi.result import Denoised
+from tupi.summary import summary
+
+CHOSEN = ("lam", "sigma_w2", "n_iter", "kernel")  # settings that people ask about first
+
+
+def check_can_report() -> None:
+    """Complain before anything long begins if there is nothing to write a report with."""
+    if importlib.util.find_spec("plotly") is None:
+        raise InputError("the report needs plotly: pip install 'tupi[report]', or ask for none.")
+
+
+@contextmanager
+def collected_warnings() -> Iterator[list[str]]:
+    """Collect warnings as sentences, instead of printing them between the lines of a progress bar."""
+    messages: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        try:
+            yield messages
+        finally:
+            messages.extend(dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught))
+
+
+def facts(result: Denoised, inputs: Inputs, written: dict[str, str], warned: list[str]) -> dict[str, Any]:
+    """Return everything a script may want to know about a run."""
+    return {
+        "tupi": __version__,
+        "n": len(result.initial),
+        "task": result.task,
+        "method": result.method,
+        "params": result.params,
+        "changed": result.changed,
+        "evidence": None if result.evidence is None else asdict(result.evidence) | {"gain": result.evidence.gain},
+        "weights": result.weights.iloc[-1].to_dict(),
+        "dependence": result.dependence.to_dict(orient="index"),
+        "id": inputs.id_column,
+        "scores": list(inputs.score_columns),
+        "matched_by_order": list(inputs.by_order),
+        "notes": list(result.notes),
+        "warnings": warned,
+        "outputs": written,
+    }
+
+
+def print_json(value: Any) -> None:
+    """Print strict JSON: what is not a finite number becomes null."""
+    click.echo(json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, (str, int, float, type(None))) else repr(value)
+
+
+def print_summary(result: Denoised, inputs: Inputs, written: dict[str, str]) -> None:
+    """Print what a person wants to know about a run."""
+    console = Console(highlight=False)
+    chosen = [f"{name}={_short(result.params[name])}" for name in CHOSEN if name in result.params]
+    settings = f" ({', '.join(chosen)})" if chosen else ""
+    console.print(f"{len(result.initial):,} items, method {result.method}{settings}", markup=False)
+    console.print(_views_table(result))
+    done, _, judgement = summary(result)
+    for line in (done, judgement, *result.notes, inputs.sentence, f"Wrote {', '.join(written.values())}."):
+        console.print(line, markup=False, soft_wrap=True)
+
+
+def _views_table(result: Denoised) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, title="Views: weight, and dependence (normalised HSIC) on the predictions")
+    for name in ("view", "weight", "before", "after", "p-value"):
+        table.add_column(name, justify="left" if name == "view" else "right", overflow="fold")
+    frame = result.dependence.assign(weight=result.weights.iloc[-1])  # methods without weights leave this empty
+    for view, row in frame.iterrows():
+        table.add_row(
+            str(view), _share(row["weight"]), f"{row['before']:.3f}", f"{row['after']:.3f}", _p(row["p_value"])
+        )
+    return table
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _share(weight: float) -> str:
+    return "" if pd.isna(weight) else f"{100 * weight:.0f}%"
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def print_demo(demo: Demo) -> None:
+    """Print the demonstration's table and what to do next."""
+    console = Console(highlight=False)
+    table = Table(box=box.SIMPLE_HEAD, title=f"Pairwise accuracy on {demo.n_judging:,} items whose labels nobody used")
+    for name in ("view of the ranker", "before", "after", "gain"):
+        table.add_column(name, justify="left" if name == "view of the ranker" else "right")
+    for trial in demo.trials:
+        table.add_row(trial.view, f"{100 * trial.before:.1f}%", f"{100 * trial.after:.1f}%", f"{100 * trial.gain:+.1f}")
+    mean = demo.table[["before", "after", "gain"]].mean()
+    table.add_section()
+    table.add_row("mean", f"{100 * mean['before']:.1f}%", f"{100 * mean['after']:.1f}%", f"{100 * mean['gain']:+.1f}")
+    console.print(table)
+    for line in (
+        f"Wrote {', '.join(str(path) for path in demo.files.values())}.",
+        "The same from files, for the ranker of the report:",
+        f"  {demo.command}",
+    ):
+        console.print(line, markup=False, soft_wrap=True)

@@ -1,0 +1,42 @@
+"""From values and class shares to the standardised columns that a `Fit` holds."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tupi.prepared import Prepared
+from tupi.problem import SMALLEST_PROBABILITY
+
+Array = NDArray[np.float64]
+
+
+def initial_values(prepared: Prepared) -> Array:
+    """Return the predictions of the items that take part, in the units of ``problem.columns``."""
+    return prepared.f * prepared.scale + prepared.shift
+
+
+def from_values(prepared: Prepared, values: Array) -> Array:
+    """Return columns from predictions in the units of ``problem.columns``: undoes what `tupi.tasks.restore` does."""
+    return (values - prepared.shift) / prepared.scale
+
+
+def from_scores(scores: Array) -> Array:
+    """Return columns from scores whose units mean nothing: mean 0 and deviation 1."""
+    spread = scores.std(axis=0)
+    return (scores - scores.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+
+
+def from_shares(prepared: Prepared, shares: Array) -> Array:
+    """Return columns from class shares, rows of which sum to one.
+
+    Probabilities come back as these very shares. Other class scores are moved and stretched by the same amount for all
+    classes, to the mean and deviation that the initial scores had: the largest share stays the largest score.
+    """
+    if prepared.problem.are_probabilities:
+        logs = np.log(np.maximum(shares, SMALLEST_PROBABILITY))
+        return from_values(prepared, logs - logs.mean(axis=1, keepdims=True))
+    initial = initial_values(prepared)
+    spread = shares.std()
+    unit = initial.std() / spread if spread > 0 else 1.0
+    return from_values(prepared, (shares - shares.mean()) * unit + initial.mean())

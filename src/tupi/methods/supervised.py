@@ -1,0 +1,219 @@
+"""What methods that are fitted to labels share: labelled items as rows of numbers, and a fit made of predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tupi.denoiser import Step
+from tupi.errors import InputError
+from tupi.labels import Labels, Pairs, Values, labelled_items, relabel, subset
+from tupi.methods.base import Fit, Method
+from tupi.paths import Watch
+from tupi.prepared import Prepared
+from tupi.problem import SMALLEST_PROBABILITY, standardize
+from tupi.views import BLOCK
+
+Array = NDArray[np.float64]
+Positions = NDArray[np.int64]
+
+CACHED_ENTRIES = 2**27  # one gigabyte of doubles: beyond it views are read again rather than kept side by side
+
+
+@dataclass(frozen=True, eq=False)
+class CalibratedFit(Fit):
+    """A fit whose columns were fitted to values: restored by ``columns * scale + shift``, they need no further care."""
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """The labelled items that have features.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+        Where they are among the items that take part, in ascending order.
+    labels : Values or Pairs
+        Their labels, with positions counted within ``rows``.
+    """
+
+    rows: Positions
+    labels: Labels
+
+    @property
+    def values(self) -> Array:
+        """The labels of ``rows`` in their order, where labels are values."""
+        assert isinstance(self.labels, Values)
+        return self.labels.values[np.argsort(self.labels.index)]
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """What least squares are fitted to: one column of standardised values, or one of zeros and ones per class.
+
+    Attributes
+    ----------
+    columns : ndarray of shape (n_labelled, c)
+        The targets.
+    scale, shift : float
+        How predictions of them become predictions of the labels: ``prediction * scale + shift``.
+    """
+
+    columns: Array
+    scale: float
+    shift: float
+
+
+def targets_of(known: Known, prepared: Prepared) -> Targets:
+    """Return the targets of labels that are values."""
+    if prepared.problem.task == "classification":
+        return Targets(np.eye(prepared.f.shape[1])[known.values], 1.0, 0.0)
+    columns, scale, shift = standardize(known.values[:, None])
+    return Targets(columns, float(scale[0]), float(shift[0]))
+
+
+def known_items(method: Method, prepared: Prepared, labels: Labels | None, pairs: bool = True) -> Known:
+    """Return the labelled items that have features, or complain.
+
+    Parameters
+    ----------
+    method : Method
+        The method that is to be fitted, for messages.
+    prepared : Prepared
+        The problem.
+    labels : Values, Pairs or None
+        The labels that may be used.
+    pairs : bool
+        Whether the method can be fitted to pairs.
+    """
+    forms = "tupi.Values(index, values), an array with NaN where unknown" + (", or tupi.Pairs" if pairs else "")
+    if labels is None:
+        raise InputError(f"labels: found none, and method {method.name!r} is fitted to labels; accepted: {forms}.")
+    if isinstance(labels, Pairs) and not pairs:
+        raise InputError(f"labels: found pairs, and method {method.name!r} is fitted to values; accepted: {forms}.")
+    useful = subset(labels, prepared.items)
+    if useful is None:
+        raise InputError(
+            f"labels: method {method.name!r} needs labelled items that have features; found none whose labels differ."
+        )
+    among = relabel(useful, prepared.items)
+    rows = labelled_items(among)
+    return Known(rows, relabel(among, rows))
+
+
+def stacked_views(prepared: Prepared, rows: slice | Positions) -> Array:
+    """Return H: all views side by side, for some of the items that take part.
+
+    Columns are standardised, and divided so that each view has the same mean squared length, and all together length
+    one: a view does not count more for having more columns. A view that an item lacks is filled with zero, its mean.
+    """
+    if len(prepared.items) * sum(view.d for view in prepared.problem.views) > CACHED_ENTRIES:
+        return _stack(prepared, prepared.items[rows])
+    return prepared.once("stacked views", lambda: _stack(prepared, prepared.items))[rows]
+
+
+def _stack(prepared: Prepared, items: Positions) -> Array:
+    views = prepared.problem.views
+    blocks = []
+    for view in views:
+        present = view.present[items]
+        here = view.rows(items[present])
+        block = np.zeros((len(items), here.shape[1]))
+        block[present] = here / np.sqrt(here.shape[1] * len(views))
+        blocks.append(block)
+    return np.hstack(blocks)
+
+
+def view_columns(prepared: Prepared) -> list[slice]:
+    """Return which columns of `stacked_views` belong to each view."""
+    widths = [view.rows(slice(0, 0)).shape[1] for view in prepared.problem.views]
+    ends = np.cumsum(widths)
+    return [slice(end - width, end) for width, end in zip(widths, ends, strict=True)]
+
+
+def predict_all(prepared: Prepared, predict: Callable[[Array, Array], Array]) -> Array:
+    """Return predictions for all items that take part, in blocks of rows that fit into memory.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        The problem.
+    predict : callable
+        Takes f and H of some items, and returns a number or a row of class scores for each.
+    """
+    n = len(prepared.items)
+    blocks = [slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]
+    return np.concatenate([predict(prepared.f[rows], stacked_views(prepared, rows)) for rows in blocks])
+
+
+def finished(
+    prepared: Prepared,
+    predictions: Array,
+    params: dict[str, Any],
+    weights: Array | None = None,
+    notes: tuple[str, ...] = (),
+    watch: Watch | None = None,
+    calibrated: bool = True,
+) -> Fit:
+    """Return a fit of two steps: the initial predictions and the new ones.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        The problem.
+    predictions : ndarray of shape (n_items,) or (n_items, c)
+        New scores, values, or class scores that compare between classes; higher means more.
+    params : dict
+        All settings that were used.
+    weights : ndarray of shape (m,), optional
+        How much each view counts; they are made to sum to one. None: the method cannot tell.
+    notes : tuple of str
+        Sentences for a person.
+    watch : callable, optional
+        Sees both steps. Nothing is left to stop by then.
+    calibrated : bool
+        For regression: whether the predictions are values in the labels' units, and not merely scores.
+    """
+    task = prepared.problem.task
+    calibrated = calibrated and task == "regression"
+    if task == "classification":
+        columns = _class_columns(prepared, predictions)
+    elif calibrated:
+        columns = (predictions[:, None] - prepared.shift) / prepared.scale
+    else:
+        centred = predictions - predictions.mean()
+        columns = centred[:, None] / (centred.std() or 1.0)
+    unknown = np.full(len(prepared.problem.views), np.nan)
+    if weights is None:
+        weights = unknown
+    elif weights.sum() > 0:
+        weights = weights / weights.sum()
+    steps = [Step(t, f, weights, unknown) for t, f in enumerate((prepared.f, columns))]
+    if watch is not None:
+        for step in steps:
+            watch(step)
+    kind = CalibratedFit if calibrated else Fit
+    return kind(columns, params, steps, [], notes)
+
+
+def _class_columns(prepared: Prepared, scores: Array) -> Array:
+    """Return columns that are restored to these class scores, in the scale of the initial ones."""
+    if prepared.problem.are_probabilities:
+        logs = np.log(np.maximum(nearest_probabilities(scores), SMALLEST_PROBABILITY))
+        scores = logs - logs.mean(axis=1, keepdims=True)
+    else:  # one shift and one scale for all classes, so that the highest score stays the highest
+        _, scale, shift = standardize(prepared.problem.initial[prepared.items].reshape(-1, 1))
+        scores = (scores - scores.mean()) / (scores.std() or 1.0) * scale + shift
+    return (scores - prepared.shift) / prepared.scale
+
+
+def nearest_probabilities(scores: Array) -> Array:
+    """Return, for each row, the nearest point among probabilities; the highest score stays the highest."""
+    descending = -np.sort(-scores, axis=1)
+    excess = (np.cumsum(descending, axis=1) - 1) / np.arange(1, scores.shape[1] + 1)
+    last = (descending > excess).sum(axis=1) - 1
+    return np.maximum(scores - np.take_along_axis(excess, last[:, None], axis=1), 0.0)

@@ -1,0 +1,163 @@
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from tupi.kernels.bandwidth import squared_bandwidth
+from tupi.kernels.basis import basis_points, canonical_order, sample_rows
+from tupi.kernels.diffusion import diffusion_features, diffusion_matrix, normalized_adjacency
+from tupi.kernels.embedding import EmbeddingOptions, embed, embed_view, exact_kernel
+from tupi.kernels.gaussian import inverse_root, kernel_matrix, nystrom_features
+from tupi.kernels.graph import nearest_neighbors
+from tupi.kernels.predictions import PredictionKernel
+from tupi.views import View
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(80, 3)) * [1.0, 2.0, 0.5]
+
+
+def all_distances(Z):
+    return cdist(Z, Z).ravel()  # all n^2 pairs, an item with itself too
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("std-squared", 2 * np.std(all_distances(X) ** 2)),
+        ("std", 2 * np.std(all_distances(X))),
+        ("std-as-sigma", (2 * np.std(all_distances(X))) ** 2),
+        ("median", np.median(cdist(X, X)[np.triu_indices(80, 1)]) ** 2),
+        (1.25, 1.25),
+    ],
+)
+def test_bandwidth_rules(rule, expected):
+    assert squared_bandwidth(X - X.mean(axis=0), rule) == pytest.approx(expected, rel=1e-10)
+
+
+def test_std_squared_is_the_same_for_more_columns_than_rows():
+    wide = RNG.normal(size=(10, 40))
+    assert squared_bandwidth(wide, "std-squared") == pytest.approx(2 * np.std(all_distances(wide) ** 2))
+
+
+def test_median_of_mostly_equal_rows_has_a_value():
+    Z = np.zeros((20, 2))
+    Z[:3] = RNG.normal(size=(3, 2))
+    assert squared_bandwidth(Z, "median") > 0
+
+
+def test_kernel_matrix_is_the_formula():
+    expected = [[np.exp(-np.sum((x - y) ** 2) / 1.7) for y in X[:5]] for x in X]
+    np.testing.assert_allclose(kernel_matrix(X, X[:5], 1.7), expected, rtol=1e-12)
+
+
+def test_basis_does_not_depend_on_order_copies_or_rotation():
+    shuffle = RNG.permutation(len(X))
+    rotation = np.linalg.qr(RNG.normal(size=(3, 3)))[0]
+    base = basis_points(X[canonical_order(X)], 8)
+    for other, back in ((X[shuffle], np.eye(3)), (np.vstack([X, X]), np.eye(3)), (X @ rotation, rotation.T)):
+        points = basis_points(other[canonical_order(other)], 8) @ back
+        order = np.lexsort(base.T)
+        np.testing.assert_allclose(points[np.lexsort(points.T.round(6))], base[order], atol=1e-8)
+
+
+def test_basis_of_one_dimension_is_a_grid():
+    points = basis_points(np.array([[3.0], [1.0], [2.0]]), 5)
+    np.testing.assert_allclose(points[:, 0], [1, 1.5, 2, 2.5, 3])
+
+
+def test_sample_is_spread_over_the_canonical_order():
+    order = canonical_order(X)
+    picked = sample_rows(X, 10)
+    assert len(set(picked.tolist())) == 10
+    assert picked[0] == order[0]
+    assert picked[-1] == order[-1]
+
+
+def test_tied_norms_are_ordered_by_value():
+    Z = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
+    np.testing.assert_array_equal(Z[canonical_order(Z)], Z[::-1][canonical_order(Z[::-1])])
+
+
+def test_nystrom_with_all_points_is_exact():
+    phi = nystrom_features(X, X, 3.0)
+    np.testing.assert_allclose(phi @ phi.T, kernel_matrix(X, X, 3.0), atol=1e-6)
+
+
+def test_inverse_root_survives_a_singular_kernel():
+    grid = np.linspace(-3, 3, 50)[:, None]  # condition number of K_BB about 1e18
+    root = inverse_root(grid, 5.0)
+    assert root.shape[1] < 30
+    K = kernel_matrix(grid, grid, 5.0)
+    np.testing.assert_allclose(K @ root @ root.T @ K, K, atol=1e-8)
+
+
+def test_prediction_kernel_and_its_slope():
+    f = RNG.normal(size=50)
+    kernel = PredictionKernel(f, 2.0)
+    phi, slopes = kernel.features_and_slopes(f)
+    np.testing.assert_allclose(phi @ phi.T, kernel_matrix(f[:, None], f[:, None], 2.0), atol=1e-8)
+    np.testing.assert_allclose(phi, kernel.features(f), atol=1e-9)
+    h = 1e-5
+    np.testing.assert_allclose(slopes, (kernel.features(f + h) - kernel.features(f - h)) / (2 * h), atol=1e-6)
+
+
+def test_prediction_kernel_stays_accurate_with_an_outlier():
+    f = np.append(RNG.normal(size=50), 60.0)
+    phi = PredictionKernel(f, 1.0).features(f)
+    np.testing.assert_allclose(phi @ phi.T, kernel_matrix(f[:, None], f[:, None], 1.0), atol=1e-4)
+
+
+def test_neighbours_exclude_the_item_itself():
+    neighbors, distances = nearest_neighbors(X, 5)
+    expected = np.argsort(cdist(X, X) + 1e9 * np.eye(80), axis=1)[:, :5]
+    np.testing.assert_array_equal(neighbors, expected)
+    assert (np.diff(distances, axis=1) >= 0).all()
+
+
+def test_diffusion_kernel_is_the_heat_kernel():
+    from scipy.linalg import expm
+
+    laplacian = np.eye(80) - normalized_adjacency(X).toarray()
+    np.testing.assert_allclose(diffusion_matrix(X, time=5.0), expm(-5.0 * laplacian), atol=1e-10)
+
+
+def test_diffusion_features_are_the_leading_part():
+    exact = diffusion_matrix(X)
+    errors = []
+    for rank in (10, 40, 80):
+        phi = diffusion_features(X, rank)
+        assert phi.shape == (80, rank)
+        errors.append(np.linalg.norm(phi @ phi.T - exact))
+    assert errors[0] > errors[1] > errors[2]
+    assert errors[2] < 1e-8
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "diffusion"])
+def test_embedding_is_centred_and_normalised(kernel):
+    options = EmbeddingOptions(kernel=kernel, rank=20)
+    embedding = embed([View("a", X), View("b", RNG.normal(size=(80, 1)))], options)
+    for i in range(2):
+        phi = embedding.view(i)
+        np.testing.assert_allclose(phi.mean(axis=0), 0, atol=1e-12)
+        assert np.linalg.norm(phi.T @ phi) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "diffusion"])
+def test_embedding_converges_to_the_exact_kernel(kernel):
+    view = View("a", X)
+    exact = exact_kernel(view, EmbeddingOptions(kernel=kernel))
+    assert np.linalg.norm(exact) == pytest.approx(1)
+    errors = []
+    for rank in (5, 20, 80):
+        phi = embed_view(view, EmbeddingOptions(kernel=kernel, rank=rank))
+        errors.append(np.linalg.norm(phi @ phi.T - exact))
+    assert errors[0] > errors[1] > errors[2]
+    assert errors[2] < 1e-4
+
+
+def test_missing_rows_are_zero_and_the_others_as_if_alone():
+    values = X.copy()
+    values[::4] = np.nan
+    phi = embed_view(View("a", values), EmbeddingOptions(rank=10))
+    alone = embed_view(View("a", X[~np.isnan(values[:, 0])]), EmbeddingOptions(rank=10))
+    assert not phi[::4].any()
+    np.testing.assert_allclose(phi[~np.isnan(values[:, 0])], alone)

@@ -1,0 +1,223 @@
+"""`tupi.denoise` as its users see it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tupi
+from tests.conftest import make_problem_arrays
+
+N = 120
+TRUTH, SCORES, VIEWS = make_problem_arrays(N)
+QUICK = {"method": "tupi", "lam": 0.3, "sigma_w2": 0.1, "n_iter": 4}
+KNOWN = tupi.Values(np.arange(40), TRUTH[:40])
+
+
+def standard(f):
+    return (f - f.mean()) / f.std()
+
+
+def run(scores=SCORES, views=VIEWS, **params):
+    return tupi.denoise(scores, views, **{**QUICK, **params}).predictions
+
+
+BASE = {kernel: run(kernel=kernel) for kernel in ("gaussian", "diffusion")}
+kernels = pytest.mark.parametrize("kernel", ["gaussian", "diffusion"])
+# The fused engine stores float32; what changes the order of its sums within a row changes the last digits.
+engines = pytest.mark.parametrize(("engine", "rounding"), [("reference", 1e-6), ("fused", 1e-5)])
+
+
+@given(shift=st.floats(-1e3, 1e3), scale=st.floats(1e-3, 1e3))
+@settings(max_examples=8)
+def test_shift_and_scale_of_the_predictions(shift, scale):
+    np.testing.assert_allclose(run(SCORES * scale + shift), BASE["gaussian"] * scale + shift, atol=1e-5 * scale)
+
+
+@kernels
+@engines
+def test_reflection_of_the_predictions(kernel, engine, rounding):
+    base = run(kernel=kernel, engine=engine)
+    np.testing.assert_allclose(run(-SCORES, kernel=kernel, engine=engine), -base, atol=rounding)
+
+
+@kernels
+def test_order_of_items(kernel):
+    order = np.random.default_rng(1).permutation(N)
+    shuffled = run(SCORES[order], {name: values[order] for name, values in VIEWS.items()}, kernel=kernel)
+    np.testing.assert_allclose(shuffled, BASE[kernel][order], atol=1e-6)
+
+
+@kernels
+@engines
+@given(order=st.permutations(list(VIEWS)))
+@settings(max_examples=4)
+def test_order_of_views(kernel, engine, rounding, order):
+    expected = run(kernel=kernel, engine=engine)
+    other = run(views={name: VIEWS[name] for name in order}, kernel=kernel, engine=engine)
+    np.testing.assert_allclose(other, expected, atol=rounding)
+
+
+def test_a_copy_of_the_data():
+    twice = run(np.tile(SCORES, 2), {name: np.tile(values, (2, 1)) for name, values in VIEWS.items()})
+    np.testing.assert_allclose(twice, np.tile(BASE["gaussian"], 2), atol=1e-6)
+
+
+@kernels
+@given(seed=st.integers(0, 1000))
+@settings(max_examples=5)
+def test_a_rotated_view(kernel, seed):
+    rotation = np.linalg.qr(np.random.default_rng(seed).normal(size=(4, 4)))[0]
+    rotated = {**VIEWS, "junk": VIEWS["junk"] @ rotation}
+    # Columns are not scaled one by one here: that would not commute with a rotation.
+    expected = run(scaling="view", kernel=kernel)
+    np.testing.assert_allclose(run(views=rotated, scaling="view", kernel=kernel), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("engine", ["fused", "reference", "exact"])
+def test_same_seed_same_result(engine):
+    first, second = (tupi.denoise(SCORES, VIEWS, labels=KNOWN, method="tupi", n_iter=3, engine=engine) for _ in "ab")
+    assert first.predictions.tobytes() == second.predictions.tobytes()
+    pd.testing.assert_frame_equal(first.weights, second.weights)
+    assert first.evidence == second.evidence
+
+
+def test_engines_agree():
+    results = {engine: run(engine=engine, rank=N) for engine in ("fused", "reference", "exact")}
+    assert np.corrcoef(results["fused"], results["reference"])[0, 1] > 0.99999
+    assert np.corrcoef(results["exact"], results["reference"])[0, 1] > 0.99999
+
+
+def test_better_on_average_and_says_why():
+    result = tupi.denoise(SCORES, VIEWS, method="tupi", lam=0.3, sigma_w2=0.05, n_iter=10)
+    assert tupi.pairwise_accuracy(result.predictions, TRUTH) > tupi.pairwise_accuracy(SCORES, TRUTH) + 0.03
+    assert result.weights.shape == (11, 3)
+    np.testing.assert_allclose(result.weights.sum(axis=1), 1)
+    assert result.weights.iloc[-1].idxmin() == "junk"
+    assert result.dependence.loc["near", "after"] > result.dependence.loc["near", "before"]
+    assert result.dependence.loc["near", "p_value"] < 1e-4 < 0.01 < result.dependence.loc["junk", "p_value"]
+    assert result.evidence is None
+    assert (result.history["energy_end"] <= result.history["energy_start"])[1:].all()
+
+
+def test_a_negated_view_is_as_good_as_the_truth():
+    straight = tupi.denoise(SCORES, {"v": TRUTH}, **QUICK).predictions
+    negated = tupi.denoise(SCORES, {"v": -TRUTH}, **QUICK).predictions
+    np.testing.assert_allclose(straight, negated, atol=1e-6)
+    assert tupi.pairwise_accuracy(negated, TRUTH) > tupi.pairwise_accuracy(SCORES, TRUTH) + 0.05
+
+
+def test_labels_choose_and_are_not_the_ones_that_judge():
+    result = tupi.denoise(SCORES, VIEWS, labels=KNOWN, method="tupi")
+    assert result.evidence.accepted
+    assert result.evidence.n_labels == 40
+    assert result.evidence.low < result.evidence.gain < result.evidence.high
+    assert "pairwise accuracy went from" in result.evidence.sentence
+    assert result.params["n_iter"] == len(result.history) - 1
+    assert result.history["score"].idxmax() == len(result.history) - 1  # the best step, not the last one tried
+    unseen = slice(40, None)
+    before, after = (tupi.pairwise_accuracy(f[unseen], TRUTH[unseen]) for f in (SCORES, result.predictions))
+    assert after > before + 0.03
+
+
+def test_forms_of_labels_agree():
+    array = np.where(np.arange(N) < 40, TRUTH, np.nan)
+    by_array = tupi.denoise(SCORES, VIEWS, labels=array, method="tupi", n_iter=5)
+    by_values = tupi.denoise(SCORES, VIEWS, labels=KNOWN, method="tupi", n_iter=5)
+    np.testing.assert_array_equal(by_array.predictions, by_values.predictions)
+    higher, lower = np.nonzero(TRUTH[:40, None] > TRUTH[None, :40])
+    by_pairs = tupi.denoise(SCORES, VIEWS, labels=tupi.Pairs(higher, lower), method="tupi", n_iter=5)
+    np.testing.assert_array_equal(by_pairs.predictions, by_values.predictions)  # all pairs say what the values say
+
+
+def test_useless_views_leave_the_predictions_alone():
+    junk = np.random.default_rng(5).normal(size=(N, 3))
+    result = tupi.denoise(TRUTH, {"junk": junk}, labels=KNOWN, method="tupi")
+    np.testing.assert_array_equal(result.predictions, TRUTH)
+    assert not result.changed
+    assert not result.evidence.accepted
+    assert "unchanged" in result.evidence.sentence
+    assert "None of" in result.notes[0]
+
+
+def test_items_without_a_view():
+    views = {name: values.copy() for name, values in VIEWS.items()}
+    for values in views.values():
+        values[:5] = np.nan  # these items have no view at all
+    views["near"][5:40] = np.nan  # these lack one
+    result = tupi.denoise(SCORES, views, **QUICK)
+    np.testing.assert_array_equal(result.predictions[:5], SCORES[:5])
+    alone = tupi.denoise(SCORES[5:], {name: values[5:] for name, values in views.items()}, **QUICK)
+    np.testing.assert_allclose(result.predictions[5:], alone.predictions, atol=1e-6)
+    assert tupi.pairwise_accuracy(result.predictions, TRUTH) > tupi.pairwise_accuracy(SCORES, TRUTH)
+
+
+def test_callback_sees_steps_and_can_stop():
+    seen = []
+    result = tupi.denoise(SCORES, VIEWS, callback=lambda step: seen.append(step.t) or step.t == 2, **QUICK)
+    assert seen == [0, 1, 2]
+    assert len(result.history) == 3
+    assert result.changed
+    stopped = tupi.denoise(SCORES, VIEWS, labels=KNOWN, method="tupi", callback=lambda step: True)
+    assert not stopped.changed
+
+
+def test_auto_is_tupi_with_the_kernel_that_suits():
+    assert tupi.denoise(SCORES, VIEWS).params["kernel"] == "diffusion"
+    assert tupi.denoise(SCORES, VIEWS, labels=KNOWN).params["kernel"] == "gaussian"
+
+
+def test_save_and_load(tmp_path):
+    index = pd.Index([f"id{k}" for k in range(N)], name="item")
+    result = tupi.denoise(pd.Series(SCORES, index=index), VIEWS, labels=KNOWN, **QUICK)
+    back = tupi.load(result.save(tmp_path / "run.npz"))
+    np.testing.assert_array_equal(back.predictions, result.predictions)
+    np.testing.assert_array_equal(back.initial, result.initial)
+    pd.testing.assert_frame_equal(back.weights, result.weights, check_index_type=False)
+    pd.testing.assert_frame_equal(back.dependence, result.dependence, rtol=1e-9, check_index_type=False)
+    pd.testing.assert_frame_equal(back.history, result.history, check_index_type=False)
+    pd.testing.assert_frame_equal(back.to_frame(), result.to_frame())
+    assert back.evidence == result.evidence
+    assert back.params == result.params
+    assert [path.name for path in tmp_path.iterdir()] == ["run.npz"]
+    (tmp_path / "other.npz").write_bytes(b"not a result")
+    with pytest.raises(tupi.InputError, match="not a result saved by tupi"):
+        tupi.load(tmp_path / "other.npz")
+
+
+def test_too_few_labels_are_said_to_be_too_few():
+    result = tupi.denoise(SCORES, VIEWS, labels=tupi.Values([0, 1, 2], TRUTH[:3]), method="tupi", n_iter=2)
+    assert "too few" in result.evidence.sentence
+    assert np.isnan(result.evidence.gain)
+
+
+def test_regression_keeps_scale_and_lowers_the_error():
+    result = tupi.denoise(
+        50 + 10 * SCORES,
+        VIEWS,
+        labels=tupi.Values(np.arange(40), 50 + 10 * TRUTH[:40]),
+        method="tupi",
+        task="regression",
+    )
+    error_before = np.sqrt(np.mean((50 + 10 * SCORES[40:] - (50 + 10 * TRUTH[40:])) ** 2))
+    error_after = np.sqrt(np.mean((result.predictions[40:] - (50 + 10 * TRUTH[40:])) ** 2))
+    assert error_after < 0.95 * error_before
+    assert result.evidence.metric == "R²"
+
+
+def test_classification_gives_probabilities_again():
+    rng = np.random.default_rng(0)
+    classes = np.digitize(TRUTH, [-0.5, 0.5])
+    logits = 1.5 * np.eye(3)[classes] + rng.normal(size=(N, 3))
+    weak = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    result = tupi.denoise(
+        weak, VIEWS, labels=tupi.Values(np.arange(40), classes[:40]), task="classification", method="tupi", n_iter=10
+    )
+    np.testing.assert_allclose(result.predictions.sum(axis=1), 1)
+    assert (result.predictions >= 0).all()
+    before, after = (np.mean(p[40:].argmax(axis=1) == classes[40:]) for p in (weak, result.predictions))
+    assert after >= before
+    raw = tupi.denoise(logits, VIEWS, task="classification", method="tupi", n_iter=3)
+    assert raw.predictions.shape == (N, 3)
+    assert raw.to_frame().shape == (N, 6)
