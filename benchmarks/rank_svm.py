@@ -77,9 +77,7 @@ class ArrayLoss:
         return LossAt(float(margin @ margin) / self.n_pairs, scatter(-2.0 * margin), hessian_times)
 
 
-def fit_naively(
-    loss_class: Callable[[np.ndarray], RankLoss], X: np.ndarray, y: np.ndarray, C: float
-) -> float:
+def fit_naively(loss_class: Callable[[np.ndarray], RankLoss], X: np.ndarray, y: np.ndarray, C: float) -> float:
     Z = StandardScaler().fit_transform(X)
     return minimise(Z, loss_class(y), C, np.zeros(X.shape[1]), RankSVM().tol, RankSVM().max_iter).objective
 
@@ -107,10 +105,7 @@ def compare_speed(view: str, X: np.ndarray, y: np.ndarray, C: float) -> None:
     for name in ("numpy over pairs", "loop over pairs"):
         theirs, other = result[name]
         difference = abs(objective - other) / other
-        print(
-            f"  {ours / theirs:.4f} times the {name} ({1e3 * theirs:.0f} ms); "
-            f"objectives differ {difference:.1e}"
-        )
+        print(f"  {ours / theirs:.4f} times the {name} ({1e3 * theirs:.0f} ms); objectives differ {difference:.1e}")
         if difference > RankSVM().tol:
             raise SystemExit(f"the objectives of RankSVM and {name} differ")
     if ours > LIMIT * result["loop over pairs"][0]:
@@ -124,8 +119,7 @@ def growth(n_items: tuple[int, ...] = (1_000, 10_000, 100_000)) -> None:
         y = X[:, 0] + rng.normal(size=n)
         elapsed, _ = seconds(lambda X=X, y=y: RankSVM().fit(X, y).objective_, 3)
         print(
-            f"  {n:>7} items, {n * (n - 1) // 2:.1e} pairs: "
-            f"{1e3 * elapsed:.1f} ms, {1e6 * elapsed / n:.2f} us per item"
+            f"  {n:>7} items, {n * (n - 1) // 2:.1e} pairs: {1e3 * elapsed:.1f} ms, {1e6 * elapsed / n:.2f} us per item"
         )
 
 

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import spearmanr
 
 import tupi
 from tests.conftest import make_problem_arrays
@@ -87,6 +88,17 @@ def test_engines_agree():
     results = {engine: run(engine=engine, rank=N) for engine in ("fused", "reference", "exact")}
     assert np.corrcoef(results["fused"], results["reference"])[0, 1] > 0.99999
     assert np.corrcoef(results["exact"], results["reference"])[0, 1] > 0.99999
+
+
+@pytest.mark.slow
+def test_exact_and_low_rank_agree_on_2000_items_and_differ_by_the_rank_alone():
+    truth, scores, views = make_problem_arrays(2000)
+    exact = run(scores, views, engine="exact", n_iter=3)
+    gaps = [1 - spearmanr(exact, run(scores, views, engine="reference", n_iter=3, rank=k))[0] for k in (10, 50, 400)]
+    assert gaps[1] < 0.01
+    assert gaps[0] > gaps[1] > gaps[2]
+    assert gaps[2] < 1e-4
+    assert tupi.pairwise_accuracy(exact, truth) > tupi.pairwise_accuracy(scores, truth)
 
 
 def test_better_on_average_and_says_why():

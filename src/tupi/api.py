@@ -94,7 +94,7 @@ def denoise(
         dependence=_dependence(prepared, fit),
         evidence=evidence,
         method=chosen.name,
-        params=fit.params,
+        params=fit.params | {"random_state": random_state},
         history=_history(fit),
         task=task,
         index=problem.index,

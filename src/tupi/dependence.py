@@ -17,6 +17,7 @@ from tupi.kernels.gaussian import kernel_matrix, nystrom_features
 from tupi.views import View, as_matrix
 
 ESTIMATORS = ("biased", "unbiased")
+EXACT_LIMIT = 20_000  # rows: the kernel matrices are then 6 GB
 Matrix = NDArray[np.float64]
 
 
@@ -69,6 +70,8 @@ def hsic(
         raise InputError(f"y: found {len(Y)} rows, and {len(X)} in x; accepted: as many rows in both.")
     value: Callable[[Matrix, Matrix], float]
     if rank is None:
+        if len(X) > EXACT_LIMIT:
+            raise InputError(f"rank: found None for {len(X)} rows; accepted: a number such as 50 above {EXACT_LIMIT}.")
         kernels = [kernel_matrix(Z, Z, _width(Z, rule)) for Z, rule in zip((X, Y), rules, strict=True)]
         value = biased_from_kernels if estimator == "biased" else unbiased_from_kernels
     else:

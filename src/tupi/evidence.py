@@ -1,4 +1,4 @@
-"""What labels say about a method's gain, judged on labels that did not choose anything."""
+"""What labels say about a method's gain, judged on labels that did not choose or fit anything."""
 
 from __future__ import annotations
 
@@ -7,23 +7,26 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.labels import METRIC_NAMES, Labels, Pairs, Values, subset
-from tupi.methods.base import Method
+from tupi.cross_validation import label_folds
+from tupi.labels import METRIC_NAMES, Labels, Pairs, Values
+from tupi.methods.base import Fit, Method
+from tupi.methods.supervised import CalibratedFit
 from tupi.prepared import Prepared
 from tupi.result import Evidence
 from tupi.tasks import restore
 
-N_FOLDS = 5
 N_REPEATS = 4
 MIN_LABELS = 8  # fewer leave folds without a pair to judge
+ROWS_AT_ONCE = 500  # of a matrix of pairs
 Array = NDArray[np.float64]
 
 
-def judge(method: Method, prepared: Prepared, labels: Labels, accepted: bool) -> Evidence:
+def judge(method: Method, prepared: Prepared, labels: Labels, accepted: bool, n_repeats: int = N_REPEATS) -> Evidence:
     """Estimate a method's gain by repeated cross-validation over the labels.
 
     Each fold's labels judge predictions that were chosen (or fitted) with the other folds' labels only. The interval
-    is that of a mean over labelled items (or pairs), not over folds, since folds share their training labels.
+    is that of a mean over labelled items (or pairs), not over folds, since folds share their training labels. Folds
+    depend on the labels and the seed only, so that methods can be compared.
 
     Parameters
     ----------
@@ -35,17 +38,22 @@ def judge(method: Method, prepared: Prepared, labels: Labels, accepted: bool) ->
         All labels.
     accepted : bool
         Whether the predictions that come back differ from the initial ones.
+    n_repeats : int
+        How often all labels are dealt to folds anew.
     """
-    metric = "pairwise accuracy" if isinstance(labels, Pairs) else METRIC_NAMES[prepared.problem.task]
-    size = len(labels.values) if isinstance(labels, Values) else len(labels.higher)
+    metric, size = metric_of(labels, prepared.problem.task), n_labels(labels)
+    nan = float("nan")
     if size < MIN_LABELS:
-        nan = float("nan")
         sentence = f"{size} labels are too few to judge the gain by; at least {MIN_LABELS} are needed."
         return Evidence(metric, nan, nan, nan, nan, accepted, size, sentence)
     if isinstance(labels, Values) and prepared.problem.task == "ranking":
-        before, after, error = _judge_ranking(method, prepared, labels, size)
+        found = _judge_ranking(method, prepared, labels, n_repeats)
     else:
-        before, after, error = _judge_each(method, prepared, labels, size)
+        found = _judge_each(method, prepared, labels, n_repeats)
+    if found is None:
+        sentence = f"The gain could not be judged: no fold of the {size} labels leaves labels on both sides."
+        return Evidence(metric, nan, nan, nan, nan, accepted, size, sentence)
+    before, after, error = found
     low, high = after - before - 1.96 * error, after - before + 1.96 * error
     return Evidence(
         metric,
@@ -59,67 +67,102 @@ def judge(method: Method, prepared: Prepared, labels: Labels, accepted: bool) ->
     )
 
 
-def _folds(size: int, random_state: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield positions to choose by and positions to judge by."""
-    rng = np.random.default_rng(random_state)
-    for _ in range(N_REPEATS):
-        order = rng.permutation(size)
-        for held in np.array_split(order, N_FOLDS):
-            yield np.setdiff1d(order, held), held
+def metric_of(labels: Labels, task: str) -> str:
+    """Return the name of what is measured."""
+    return "pairwise accuracy" if isinstance(labels, Pairs) else METRIC_NAMES[task]
+
+
+def n_labels(labels: Labels) -> int:
+    """Return the number of labels: values, or pairs."""
+    return len(labels.values) if isinstance(labels, Values) else len(labels.higher)
+
+
+def predictions_of(prepared: Prepared, fit: Fit) -> Array:
+    """Return the predictions that a fit stands for, for all items and in the input's scale."""
+    problem = prepared.problem
+    if problem.task == "regression" and isinstance(fit, CalibratedFit):
+        predictions = problem.initial.copy()
+        predictions[prepared.items] = (fit.columns * prepared.scale + prepared.shift)[:, 0]
+        return predictions
+    return restore(prepared, fit.columns)
 
 
 def _out_of_fold(
-    method: Method, prepared: Prepared, labels: Labels, size: int
+    method: Method, prepared: Prepared, labels: Labels, n_repeats: int
 ) -> Iterator[tuple[NDArray[np.int64], Array]]:
-    """Yield held-out label positions with predictions that did not see them."""
-    for train, held in _folds(size, prepared.random_state):
-        if isinstance(labels, Values):
-            some = subset(labels, labels.index[train])
-        else:
-            some = Pairs(labels.higher[train], labels.lower[train])
-        if some is None:
-            continue
-        yield held, restore(prepared, method.fit(prepared, some).columns)
+    """Yield held-out entries of the labels with predictions that did not see them."""
+    for repeat in range(n_repeats):
+        for fold in label_folds(labels, random_state=(prepared.random_state, repeat)):
+            yield fold.held, predictions_of(prepared, method.fit(prepared, fold.train))
 
 
-def _judge_ranking(method: Method, prepared: Prepared, labels: Values, size: int) -> tuple[float, float, float]:
+def _judge_ranking(
+    method: Method, prepared: Prepared, labels: Values, n_repeats: int
+) -> tuple[float, float, float] | None:
     """Return accuracy before and after over held-out pairs, and the standard error of the gain."""
-    order = np.sign(labels.values[:, None] - labels.values[None, :])
-    initial = prepared.problem.initial
-    right_before = _right(initial[labels.index], order)
-    counts, sums = np.zeros((size, size)), np.zeros((size, size))
-    for held, predictions in _out_of_fold(method, prepared, labels, size):
-        grid = np.ix_(held, held)
-        sums[grid] += _right(predictions[labels.index[held]], order[grid])
-        counts[grid] += order[grid] != 0
-    judged = counts > 0
+    before, after, pairs = (np.zeros(len(labels.values)) for _ in range(3))
+    for held, predictions in _out_of_fold(method, prepared, labels, n_repeats):
+        index, values = labels.index[held], labels.values[held]
+        pairs[held] += _n_ordered(values)
+        before[held] += _n_right(prepared.problem.initial[index], values)
+        after[held] += _n_right(predictions[index], values)
+    judged = pairs > 0
     if not judged.any():
-        return float("nan"), float("nan"), float("nan")
-    right_after = np.divide(sums, counts, out=np.zeros_like(sums), where=judged)
-    gain = np.where(judged, right_after - right_before, 0.0)
+        return None
     # The gain is a U-statistic: its variance is that of twice the mean of each item's own pairs (Hoeffding).
-    per_item = gain.sum(axis=1) / np.maximum(judged.sum(axis=1), 1)
-    error = 2 * per_item[judged.any(axis=1)].std() / np.sqrt(judged.any(axis=1).sum())
-    return float(right_before[judged].mean()), float(right_after[judged].mean()), float(error)
+    per_item = (after[judged] - before[judged]) / pairs[judged]
+    error = 2 * per_item.std() / np.sqrt(judged.sum())
+    return float(before.sum() / pairs.sum()), float(after.sum() / pairs.sum()), float(error)
 
 
-def _right(scores: Array, order: Array) -> Array:
-    """Return 1, 1/2 or 0 for each pair: ranked right, tied or wrong; 0 where the truth is a tie."""
-    agreement = np.sign(scores[:, None] - scores[None, :]) * order
-    return np.where(order != 0, 0.5 * (1 + agreement), 0.0)
+def _n_ordered(values: Array) -> Array:
+    """Return with how many others each item forms a pair of different values."""
+    _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (len(values) - counts[group]).astype(np.float64)
 
 
-def _judge_each(method: Method, prepared: Prepared, labels: Labels, size: int) -> tuple[float, float, float]:
+def _n_right(scores: Array, values: Array) -> Array:
+    """Return how many pairs of each item are ranked right; ties in the scores count half."""
+    right = np.zeros(len(values))
+    for start in range(0, len(values), ROWS_AT_ONCE):
+        rows = slice(start, start + ROWS_AT_ONCE)
+        order = np.sign(values[rows, None] - values)
+        agreement = np.sign(scores[rows, None] - scores) * order
+        right[rows] = 0.5 * np.sum((order != 0) * (1 + agreement), axis=1)
+    return right
+
+
+def _judge_each(
+    method: Method, prepared: Prepared, labels: Labels, n_repeats: int
+) -> tuple[float, float, float] | None:
     """Return the score before and after over held-out labels taken one by one, and the standard error of the gain."""
     before = _merits(prepared.problem.initial, labels, prepared.problem.task)
-    sums, counts = np.zeros(size), np.zeros(size)
-    for held, predictions in _out_of_fold(method, prepared, labels, size):
+    sums, counts = np.zeros(len(before)), np.zeros(len(before))
+    for held, predictions in _out_of_fold(method, prepared, labels, n_repeats):
         sums[held] += _merits(predictions, labels, prepared.problem.task)[held]
         counts[held] += 1
     judged = counts > 0
+    if not judged.any():
+        return None
     after = sums[judged] / counts[judged]
-    error = (after - before[judged]).std() / np.sqrt(judged.sum())
+    gain = after - before[judged]
+    if isinstance(labels, Pairs):
+        error = _error_of_pairs(gain, labels.higher[judged], labels.lower[judged])
+    else:
+        error = gain.std() / np.sqrt(len(gain))
     return float(before[judged].mean()), float(after.mean()), float(error)
+
+
+def _error_of_pairs(gain: Array, higher: NDArray[np.int64], lower: NDArray[np.int64]) -> float:
+    """Return the standard error of a mean over pairs, of which those that share an item vary together.
+
+    The variance of the mean is a sum over pairs of pairs that share an item: each item's squared sum, in which each
+    pair's own square is counted twice, once at either end.
+    """
+    centred = gain - gain.mean()
+    items, position = np.unique(np.concatenate([higher, lower]), return_inverse=True)
+    sums = np.bincount(position, np.concatenate([centred, centred]), len(items))
+    return float(np.sqrt(max(np.sum(sums**2) - np.sum(centred**2), 0.0))) / len(gain)
 
 
 def _merits(predictions: Array, labels: Labels, task: str) -> Array:

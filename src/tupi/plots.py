@@ -43,9 +43,9 @@ MAX_BARS = 41
 N_MOVERS = 20
 
 
-def item_names(result: Denoised) -> pd.Index:
-    """Return the items' ids as text, or their positions where they have none."""
-    return pd.RangeIndex(len(result.initial)).astype(str) if result.index is None else result.index.map(str)
+def item_names(result: Denoised, items: NDArray[np.int64]) -> list[str]:
+    """Return ids as text, or positions where there are none."""
+    return [str(name) for name in (items if result.index is None else result.index[items])]
 
 
 def class_names(result: Denoised) -> list[str]:
@@ -77,7 +77,7 @@ def score_scatter(result: Denoised, max_points: int = MAX_POINTS) -> Figure:
 
     Of more than ``max_points`` items, that many are shown: evenly spaced along the initial order, the same each time.
     """
-    before, after, names = result.initial, result.predictions, item_names(result)
+    before, after = result.initial, result.predictions
     n = len(before)
     shown = np.arange(n)
     if n > max_points:
@@ -91,7 +91,7 @@ def score_scatter(result: Denoised, max_points: int = MAX_POINTS) -> Figure:
             "name": name,
             "x": _numbers(before[items]),
             "y": _numbers(after[items]),
-            "text": [_label(names[i], 60) for i in items],
+            "text": [_label(name, 60) for name in item_names(result, items)],
             "hovertemplate": "%{text}<br>before %{x:.4~g}<br>after %{y:.4~g}<extra></extra>",
             "marker": marker,
         }
@@ -121,7 +121,7 @@ def change_histogram(result: Denoised) -> Figure:
         width: float = _odd_at_least((2 * np.abs(change).max() + 1) / MAX_BARS)
         unit = "places up (+) or down (-)"
     else:
-        width = float(np.abs(change).max()) * 2 / MAX_BARS or 1.0  # unchanged predictions make one bar at zero
+        width = float(np.abs(change).max()) * (2 / MAX_BARS) or 1.0  # unchanged predictions make one bar at zero
         unit = "change of the prediction"
     # Bars are centred on multiples of the width, so that one holds zero and nothing else but what is near it.
     reach = int(np.ceil(np.abs(change).max() / width - 0.5))
@@ -178,6 +178,7 @@ def class_matrix(result: Denoised) -> Figure:
         "zmin": 0,
         "colorscale": [[0, "#DCEBF5"], [1, "#005A8D"]],
         "showscale": len(table) > MAX_CLASSES,
+        "hoverongaps": False,
         "hovertemplate": "from %{y} to %{x}: %{z} items<extra></extra>",
     }
     moved = int(np.nansum(counts))

@@ -197,7 +197,7 @@ def _movers(result: Denoised) -> str:
     items = plots.movers(result)
     if not len(items):
         return "<p>No item moved.</p>"
-    names, key = plots.item_names(result)[items], "item" if result.index is None else str(result.index.name or "id")
+    names, key = plots.item_names(result, items), "item" if result.index is None else str(result.index.name or "id")
     if result.initial.ndim == 2:
         classes = np.array(plots.class_names(result), dtype=object)
         before, after = result.initial[items], result.predictions[items]

@@ -26,7 +26,7 @@ def key_figures(result: Denoised) -> list[tuple[str, str]]:
     if result.changed and result.initial.ndim == 2:
         figures.append(("items with a new class", f"{_new_classes(result):,}"))
     elif result.changed:
-        figures.append(("rank correlation, old with new", f"{rank_correlation(result):.3f}"))
+        figures.append(("rank correlation, old with new", three_decimals(rank_correlation(result))))
     else:
         figures.append(("predictions", "unchanged"))
     if result.evidence is None:
@@ -40,7 +40,7 @@ def key_figures(result: Denoised) -> list[tuple[str, str]]:
 
 
 def rank_correlation(result: Denoised) -> float:
-    """Return Spearman's correlation of the predictions before and after."""
+    """Return Spearman's correlation of the predictions before and after; NaN if either is constant."""
     before, after = (pd.Series(values).rank() for values in (result.initial, result.predictions))
     return float(before.corr(after))
 

@@ -113,7 +113,5 @@ def test_a_damaged_archive_is_refused(data_folder):
 def test_offline(nowhere, monkeypatch):
     monkeypatch.delenv("TUPI_DATA", raising=False)
     monkeypatch.setattr(module, "HOMES", (nowhere.rstrip("/"),))
-    with pytest.raises(
-        DatasetUnavailableError, match="folder that holds Animals_with_Attributes or AwA-base"
-    ):
+    with pytest.raises(DatasetUnavailableError, match="folder that holds Animals_with_Attributes or AwA-base"):
         load_awa()

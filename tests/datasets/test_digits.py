@@ -63,9 +63,7 @@ def test_fourier_magnitudes_are_those_of_the_transform(images):
 
 def test_fourier_magnitudes_ignore_cyclic_shifts(images):
     shifted = np.roll(images[:20], (2, 3), axis=(1, 2))
-    np.testing.assert_allclose(
-        module.fourier_magnitudes(shifted), module.fourier_magnitudes(images[:20]), atol=1e-12
-    )
+    np.testing.assert_allclose(module.fourier_magnitudes(shifted), module.fourier_magnitudes(images[:20]), atol=1e-12)
 
 
 def test_fourier_keeps_all_distinct_magnitudes(images):
@@ -101,15 +99,11 @@ def test_profiles_are_sums_along_lines(images):
     image = images[5]
     rows = [sum(image[r, c] for c in range(8)) for r in range(8)]
     columns = [sum(image[r, c] for r in range(8)) for c in range(8)]
-    diagonals = [
-        sum(image[r, c] for r in range(8) for c in range(8) if c - r == offset) for offset in range(-7, 8)
-    ]
+    diagonals = [sum(image[r, c] for r in range(8) for c in range(8) if c - r == offset) for offset in range(-7, 8)]
     antidiagonals = [
         sum(image[r, c] for r in range(8) for c in range(8) if 7 - c - r == offset) for offset in range(-7, 8)
     ]
-    np.testing.assert_allclose(
-        module.profiles(images[5:6])[0], rows + columns + diagonals + antidiagonals, atol=1e-12
-    )
+    np.testing.assert_allclose(module.profiles(images[5:6])[0], rows + columns + diagonals + antidiagonals, atol=1e-12)
 
 
 def test_holes_and_parts():
@@ -147,9 +141,7 @@ def test_moments_ignore_where_the_digit_is():
 
 def test_zernike_magnitudes_ignore_turns_and_contrast(images):
     original = module.zernike_magnitudes(images[:20])
-    np.testing.assert_allclose(
-        module.zernike_magnitudes(np.rot90(images[:20], axes=(1, 2))), original, atol=1e-12
-    )
+    np.testing.assert_allclose(module.zernike_magnitudes(np.rot90(images[:20], axes=(1, 2))), original, atol=1e-12)
     np.testing.assert_allclose(module.zernike_magnitudes(3 * images[:20]), original, atol=1e-12)
     assert np.abs(module.zernike_magnitudes(np.roll(images[:20], 2, axis=1)) - original).max() > 0.01
 

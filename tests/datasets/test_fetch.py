@@ -52,9 +52,7 @@ def names(folder: Path) -> list[str]:
 
 def test_downloads_once_and_records_the_checksum(server, own_cache):
     seen = []
-    path = find_or_download(
-        "x.zip", [f"{server.url}/ok"], progress=lambda done, total: seen.append((done, total))
-    )
+    path = find_or_download("x.zip", [f"{server.url}/ok"], progress=lambda done, total: seen.append((done, total)))
     assert path == own_cache / "x.zip"
     assert path.read_bytes() == CONTENT
     assert (own_cache / "x.zip.sha256").read_text() == f"{hashlib.sha256(CONTENT).hexdigest()}  x.zip\n"
@@ -109,9 +107,7 @@ def test_an_interrupted_download_leaves_nothing_behind(server, own_cache):
 def test_a_changed_file_at_the_home_is_an_error(server, own_cache):
     find_or_download("x.zip", [f"{server.url}/ok"]).unlink()
     server.content = b"something else"
-    with pytest.raises(
-        DatasetUnavailableError, match=r"x\.zip has SHA-256 .* was recorded when it was first seen"
-    ):
+    with pytest.raises(DatasetUnavailableError, match=r"x\.zip has SHA-256 .* was recorded when it was first seen"):
         find_or_download("x.zip", [f"{server.url}/ok"])
     assert names(own_cache) == ["x.zip.sha256"]
 

@@ -101,8 +101,7 @@ def test_offline(no_package, monkeypatch):
     with pytest.raises(DatasetUnavailableError) as caught:
         load_mfeat()
     assert str(caught.value) == (
-        "MFeat could not be fetched from OpenML (no route to host); "
-        "set TUPI_DATA to a folder that holds mfeat.npz."
+        "MFeat could not be fetched from OpenML (no route to host); set TUPI_DATA to a folder that holds mfeat.npz."
     )
 
 

@@ -37,9 +37,7 @@ def write_archive(path, cell, rng, attributes, columns, n=24):
 
 @pytest.fixture
 def archive(data_folder, cell, rng):
-    return write_archive(
-        data_folder / module.ARCHIVE, cell, rng, {"pubfig": 11, "osr": 6}, {"pubfig": 542, "osr": 512}
-    )
+    return write_archive(data_folder / module.ARCHIVE, cell, rng, {"pubfig": 11, "osr": 6}, {"pubfig": 542, "osr": 512})
 
 
 def test_pubfig_real_files(real_data):
@@ -58,8 +56,7 @@ def test_pubfig_real_files(real_data):
     assert data.views["color"].min() >= 0
     # Parikh and Grauman, Table 1: from least to most masculine S < M < Z < V < J < A < H < C.
     strength = {
-        name.split("_")[0]: value
-        for name, value in zip(data.ids, data.targets["Masculine-looking"], strict=True)
+        name.split("_")[0]: value for name, value in zip(data.ids, data.targets["Masculine-looking"], strict=True)
     }
     assert [name[0] for name in sorted(strength, key=strength.get)] == list("SMZVJAHC")
 
@@ -114,9 +111,7 @@ def test_offline(load, file, nowhere, monkeypatch):
 
 
 def test_wrong_number_of_attributes_is_refused(data_folder, cell, rng):
-    write_archive(
-        data_folder / module.ARCHIVE, cell, rng, {"pubfig": 10, "osr": 6}, {"pubfig": 542, "osr": 512}
-    )
+    write_archive(data_folder / module.ARCHIVE, cell, rng, {"pubfig": 10, "osr": 6}, {"pubfig": 542, "osr": 512})
     with pytest.raises(InputError, match="found 10 rows, 11 attributes are expected"):
         load_pubfig()
 

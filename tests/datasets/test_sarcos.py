@@ -70,7 +70,5 @@ def test_wrong_table_is_refused(data_folder):
 def test_offline(nowhere, monkeypatch):
     monkeypatch.delenv("TUPI_DATA", raising=False)
     monkeypatch.setattr(module, "URLS", (nowhere,))
-    with pytest.raises(
-        DatasetUnavailableError, match=r"TUPI_DATA to a folder that holds sarcos\.npz or sarcos_inv"
-    ):
+    with pytest.raises(DatasetUnavailableError, match=r"TUPI_DATA to a folder that holds sarcos\.npz or sarcos_inv"):
         load_sarcos()

@@ -107,9 +107,7 @@ def test_pairs_outside_the_images_are_refused(data_folder, files):
         "zappos-color.mat": mat(colorfeats=np.ones((5, 30))),
         "zappos-gist.mat": mat(gistfeats=np.ones((5, 960))),
     }
-    files["ut-zap50k-data"]["image-path.mat"] = mat(
-        imagepath=np.array([["a"], ["b"]] * 2 + [["c"]], dtype=object)
-    )
+    files["ut-zap50k-data"]["image-path.mat"] = mat(imagepath=np.array([["a"], ["b"]] * 2 + [["c"]], dtype=object))
     write_zips(data_folder, files)
     with pytest.raises(InputError, match=r"pairs\['pointy'\]: found positions 0 to 11, 0 to 4 are accepted"):
         load_zap50k()
@@ -126,7 +124,5 @@ def test_labels_of_another_release_are_refused(data_folder, files, cell):
 def test_offline(nowhere, monkeypatch):
     monkeypatch.delenv("TUPI_DATA", raising=False)
     monkeypatch.setattr(module, "HOME", nowhere.rstrip("/"))
-    with pytest.raises(
-        DatasetUnavailableError, match=r"TUPI_DATA to a folder that holds ut-zap50k-data\.zip"
-    ):
+    with pytest.raises(DatasetUnavailableError, match=r"TUPI_DATA to a folder that holds ut-zap50k-data\.zip"):
         load_zap50k()

@@ -69,9 +69,9 @@ def test_pairs_exactly_at_the_margin_and_tied_scores():
 
 
 @given(
-    st.lists(
-        st.tuples(st.integers(-8, 8), st.integers(0, 4), st.integers(-3, 3)), min_size=2, max_size=25
-    ).filter(lambda rows: len({row[1] for row in rows}) > 1),
+    st.lists(st.tuples(st.integers(-8, 8), st.integers(0, 4), st.integers(-3, 3)), min_size=2, max_size=25).filter(
+        lambda rows: len({row[1] for row in rows}) > 1
+    ),
     st.integers(-1000, 1000),
 )
 def test_small_integer_problems_equal_the_loop_and_ignore_a_shift(rows, shift):
@@ -96,9 +96,7 @@ def test_order_of_items_does_not_matter(seed):
     at, at_shuffled = ValueLoss(y).at(f), ValueLoss(y[shuffled]).at(f[shuffled])
     assert at_shuffled.value == pytest.approx(at.value, rel=1e-12)
     np.testing.assert_allclose(at_shuffled.gradient, at.gradient[shuffled], atol=1e-12)
-    np.testing.assert_allclose(
-        at_shuffled.hessian_times(v[shuffled]), at.hessian_times(v)[shuffled], atol=1e-12
-    )
+    np.testing.assert_allclose(at_shuffled.hessian_times(v[shuffled]), at.hessian_times(v)[shuffled], atol=1e-12)
 
 
 def test_only_the_order_of_values_matters():

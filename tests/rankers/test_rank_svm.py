@@ -67,11 +67,7 @@ def test_values_and_all_their_pairs_agree(levels):
     by_pair = RankSVM(tol=1e-12).fit(X, pairs=all_pairs(y))
     np.testing.assert_allclose(by_pair.coef_, by_value.coef_, rtol=1e-6, atol=1e-9)
     assert by_pair.objective_ == pytest.approx(by_value.objective_, rel=1e-10)
-    assert (
-        by_value.score(X, y)
-        == by_value.score(X, pairs=all_pairs(y))
-        == pairwise_accuracy(by_value.predict(X), y)
-    )
+    assert by_value.score(X, y) == by_value.score(X, pairs=all_pairs(y)) == pairwise_accuracy(by_value.predict(X), y)
 
 
 @settings(max_examples=20, deadline=None)

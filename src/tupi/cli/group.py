@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import sys
 from typing import Any, NoReturn
 
@@ -24,7 +23,9 @@ class OneLineErrors(click.Group):
         """Run a command; an interrupt ends it with the exit code that shells expect."""
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:  # caught here because click would say "Aborted!" and exit with 1
+        except (KeyboardInterrupt, SystemError) as problem:  # here, before click makes "Aborted!" and exit code 1 of it
+            if not _is_interrupt(problem):
+                raise
             _end("interrupted; nothing half-written was left behind.", INTERRUPTED)
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
@@ -46,10 +47,15 @@ class OneLineErrors(click.Group):
         sys.exit(code if isinstance(code, int) else 0)
 
 
+def _is_interrupt(problem: BaseException | None) -> bool:
+    """Return whether it all began with an interrupt, of which compiled code makes several SystemErrors."""
+    while problem is not None and not isinstance(problem, KeyboardInterrupt):
+        problem = problem.__cause__
+    return problem is not None
+
+
 def _in_words(problem: OSError) -> str:
     reason = problem.strerror or str(problem) or type(problem).__name__
-    if problem.errno == errno.ENOSPC:
-        reason = "no space left on the device"
     where = f"{problem.filename}: " if problem.filename is not None else ""
     return f"{where}{reason[:1].lower()}{reason[1:]}."
 

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -19,11 +19,13 @@ from rich.console import Console
 from rich.table import Table
 
 from tupi import __version__
-from tupi.demo import Demo
 from tupi.errors import InputError
 from tupi.files import Inputs
 from tupi.result import Denoised
 from tupi.summary import summary
+
+if TYPE_CHECKING:  # the demonstration's rankers and data are of no use to other commands
+    from tupi.demo import Demo
 
 CHOSEN = ("lam", "sigma_w2", "n_iter", "kernel")  # settings that people ask about first
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tupi.errors import InputError
 from tupi.files.matching import Items, Sheet, check_order_is_safe
-from tupi.files.reading import raw_column, read_arrays, read_one_array, split_key
+from tupi.files.reading import as_text, raw_column, read_arrays, read_one_array, split_key
 from tupi.labels import Labels, Pairs, Values
 
 PAIR = ("higher", "lower")
@@ -84,8 +84,8 @@ def _values(sheet: Sheet, id_column: str | None, wanted: str | None, classes: Se
             "named by --label, or the columns 'higher' and 'lower'."
         )
     if classes:
-        # A class called "2" is meant by that name, whichever column number it has.
-        text = raw_column(sheet.path, sheet.frame, found[0])
-        if text.isin(list(classes)).any():
-            return text.astype(object).where(text != "", None)
+        # A class called "2" is meant by that name, whichever column number it has, also where the file says 2.0.
+        for text in (raw_column(sheet.path, sheet.frame, found[0]), as_text(sheet.frame[found[0]])):
+            if text.isin(list(classes)).any():
+                return text.astype(object).where(text != "", None)
     return sheet.frame[found[0]].astype(object)

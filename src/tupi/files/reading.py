@@ -27,13 +27,10 @@ Array = NDArray[Any]
 
 def is_table(spec: str | Path) -> bool:
     """Return whether a file is a table with named columns; complain about suffixes that nothing here reads."""
-    path, key = split_key(spec)
-    suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
+    path, _ = split_key(spec)
+    if path.suffix.lower() not in SUFFIXES:
         raise InputError(f"{path}: found the suffix {path.suffix!r}; accepted: {', '.join(SUFFIXES)}.")
-    if key is not None and suffix != ".npz":
-        raise InputError(f"{path}: found ':{key}' after it; accepted: an array's name after .npz files only.")
-    return suffix in TABLES
+    return path.suffix.lower() in TABLES
 
 
 def split_key(spec: str | Path) -> tuple[Path, str | None]:
@@ -147,7 +144,11 @@ def raw_column(path: Path, frame: pd.DataFrame, column: str) -> pd.Series:
         position = list(frame.columns).index(column)
         text = _parse(path, usecols=[position], dtype=str, keep_default_na=False, skip_blank_lines=not one)
         return text.iloc[:, 0].str.strip()
-    values = frame[column]
+    return as_text(frame[column])
+
+
+def as_text(values: pd.Series) -> pd.Series:
+    """Return values as text, whole numbers without a decimal point; empty where there is nothing."""
     if pd.api.types.is_float_dtype(values.dtype):  # whole numbers that had to make room for a missing value
         whole = values.dropna()
         if (whole == whole.round()).all():
@@ -175,9 +176,10 @@ def read_arrays(spec: str | Path) -> dict[str, Array]:
             arrays = {name: loaded[name] for name in loaded.files if key in (None, name)}
     except InputError:
         raise
-    except (ValueError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as problem:
-        kind = "Python objects" if "pickle" in str(problem) and "Object" in str(problem) else "nothing readable"
-        raise InputError(f"{path}: holds {kind}; accepted: arrays of numbers written by numpy.") from None
+    except (ValueError, EOFError, OSError, zipfile.BadZipFile, zlib.error):
+        raise InputError(
+            f"{path}: holds nothing readable; accepted: arrays written by numpy, of numbers and not of Python objects."
+        ) from None
     if not arrays:
         raise InputError(f"{path}: holds no arrays.")
     return arrays

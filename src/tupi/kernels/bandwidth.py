@@ -25,17 +25,17 @@ RULES = ("std-squared", "std", "std-as-sigma", "median")
 SAMPLE = 2000  # rows whose distances are looked at where a rule needs the distances themselves
 
 
-def check_bandwidth(bandwidth: Any) -> str | float:
-    """Return a bandwidth rule or a positive number; complain about anything else."""
+def check_bandwidth(bandwidth: Any, name: str = "bandwidth") -> str | float:
+    """Return a bandwidth rule or a positive number; complain about anything else, naming the argument."""
     if isinstance(bandwidth, str):
         if bandwidth not in RULES:
             raise InputError(
-                f"bandwidth: found {bandwidth!r}; accepted: {', '.join(RULES)} or a positive number."
+                f"{name}: found {bandwidth!r}; accepted: {', '.join(RULES)} or a positive number."
                 f"{nearest(bandwidth, RULES)}"
             )
         return bandwidth
     if not isinstance(bandwidth, (int, float, np.number)) or not np.isfinite(bandwidth) or bandwidth <= 0:
-        raise InputError(f"bandwidth: found {bandwidth!r}; accepted: {', '.join(RULES)} or a positive number.")
+        raise InputError(f"{name}: found {bandwidth!r}; accepted: {', '.join(RULES)} or a positive number.")
     return float(bandwidth)
 
 

@@ -58,7 +58,7 @@ class EmbeddingOptions:
             value = getattr(self, name)
             if not isinstance(value, (int, np.integer)) or value < 2:
                 raise InputError(f"{name}: found {value!r}; accepted: a whole number of at least 2.")
-        if not self.time > 0:
+        if not isinstance(self.time, (int, float, np.number)) or not 0 < self.time < np.inf:
             raise InputError(f"time: found {self.time!r}; accepted: a positive number.")
 
 

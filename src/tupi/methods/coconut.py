@@ -20,7 +20,7 @@ from tupi.prepared import Prepared
 
 LAM_GRID = tuple(float(lam) for lam in 10.0 ** np.arange(-1.0, 3.25, 0.5))
 K_GRID = (10, 5, 20)
-DEFAULT_LAM, DEFAULT_K = 3.0, 10
+DEFAULT_LAM, DEFAULT_K = 1.0, 10
 Array = NDArray[np.float64]
 
 
@@ -35,7 +35,7 @@ class Coconut(Method):
     Parameters
     ----------
     lam : float, optional
-        lambda^C: how smooth the result shall be. None: with labels chosen from 0.1 to 1000, without them 3.
+        lambda^C: how smooth the result shall be. None: with labels chosen from 0.1 to 1000, without them 1.
     n_neighbors : int, optional
         k^C: neighbours of each item. None: with labels chosen from 5, 10 and 20, without them 10.
     """

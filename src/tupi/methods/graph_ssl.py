@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,14 +11,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tupi.errors import InputError
 from tupi.graphs import Graph, graph
-from tupi.labels import Labels, Pairs, Values
+from tupi.labels import Labels, Pairs, Values, relabel, subset
 from tupi.methods.base import Fit, Method, check_positive
-from tupi.methods.columns import from_scores, from_shares, from_values
-from tupi.methods.folds import among, cross_validate, taking_part, tuning_items
-from tupi.methods.spreading import check_alpha, labelled_kernel
-from tupi.methods.sweeps import first_and_last
+from tupi.methods.spreading import best_setting, check_alpha, labelled_kernel, tuning_rows
+from tupi.methods.supervised import finished, known_items
 from tupi.paths import Watch
 from tupi.prepared import Prepared
 from tupi.sparse_solve import conjugate_gradients
@@ -25,8 +23,7 @@ from tupi.sparse_solve import conjugate_gradients
 ALPHA_GRID = (0.9, 0.97, 0.99, 0.5)
 K_GRID = (10, 20, 5)
 PRIOR = 1e-10  # weight of the labels' mean: only items that no label reaches feel it
-NOISE = 0.1  # how much a comparison may be missed, against smoothness on a graph of degree one
-TUNING_LABELS = 200
+NOISE = 0.1  # how much a comparison may be missed, against smoothness on a graph of mean degree one
 Array = NDArray[np.float64]
 
 
@@ -34,19 +31,20 @@ Array = NDArray[np.float64]
 class GraphSSL(Method):
     """Settings of label spreading. The initial predictions are not used, and labels are needed.
 
-    With S = D^(-1/2) W D^(-1/2) the labels spread as F(Y) = (1 - alpha) (I - alpha S)^(-1) Y. Zhou et al. spread class
-    indicators. Values spread together with the indicator of being labelled, and the result is their ratio: a mean of
-    the labels weighted by how well each reaches the item, whose magnitude does not fade with distance.
+    With S = D^(-1/2) W D^(-1/2) labels Y spread as F = (1 - alpha) (I - alpha S)^(-1) Y. Zhou et al. spread class
+    indicators. Here the indicator of being labelled spreads too, and what is returned is the ratio: a mean of the
+    labels, weighted by how well each reaches the item, whose magnitude does not fade with distance.
 
-    Comparisons are learned as the smooth function that minimises
+    Comparisons are learned as the smooth function F that minimises
     sum over pairs (1 - (F_higher - F_lower))^2 + (0.1 / mean degree) F^T (D - alpha W) F.
 
     Parameters
     ----------
     alpha : float, optional
-        How far labels spread, between 0 and 1. None: chosen from 0.5, 0.9, 0.97 and 0.99 by cross-validation.
+        How far labels spread, between 0 and 1. None: chosen from 0.5, 0.9, 0.97 and 0.99.
     n_neighbors : int, optional
-        Neighbours of each item. None: chosen from 5, 10 and 20 by cross-validation.
+        Neighbours of each item. None: chosen from 5, 10 and 20. Both are chosen by repeated five-fold
+        cross-validation, over 200 labelled items at most.
     """
 
     name: ClassVar[str] = "graph-ssl"
@@ -59,78 +57,91 @@ class GraphSSL(Method):
         check_positive("n_neighbors", self.n_neighbors, whole=True, least=1)
 
     def fit(self, prepared: Prepared, labels: Labels | None, watch: Watch | None = None) -> Fit:
-        """Spread the labels, with the setting that predicts held-out ones best."""
-        if labels is None:
-            raise InputError("labels: found None; method 'graph-ssl' spreads labels and accepts values or pairs.")
-        usable = taking_part(prepared, labels)
-        if usable is None:
-            note = "The labels say nothing about items with features, so there was nothing to spread."
-            return Fit(prepared.f, self.params(), first_and_last(prepared, prepared.f, watch), [], (note,))
+        """Spread the labels, under the setting that predicts held-out ones best."""
+        known = known_items(self, prepared, labels)
+        assert labels is not None
         alphas = ALPHA_GRID if self.alpha is None else (self.alpha,)
         ks = K_GRID if self.n_neighbors is None else (self.n_neighbors,)
         settings = list(itertools.product(ks, alphas))
-        (k, alpha), notes = settings[0], ()
+        best, notes = 0, []
         if len(settings) > 1:
-            scores = [_validate(prepared, usable, *setting) for setting in settings]
-            if not np.isnan(scores).all():
-                k, alpha = settings[int(np.nanargmax(scores))]
-                notes = (
-                    f"alpha={alpha:g} and n_neighbors={k} scored best of {len(settings)} settings "
-                    f"in cross-validation ({np.nanmax(scores):.3f}).",
-                )
-        columns = _spread(prepared, usable, k, alpha)
-        params = {"alpha": alpha, "n_neighbors": k}
-        return Fit(columns, params, first_and_last(prepared, columns, watch), [], notes)
+            best, score = _choose(prepared, labels, settings)
+            k, alpha = settings[best]
+            notes.append(f"alpha={alpha:g}, n_neighbors={k} scored best of {len(settings)} settings: {score:.3f}.")
+        k, alpha = settings[best]
+        edges, n = graph(prepared, k), len(prepared.items)
+        if isinstance(known.labels, Pairs):
+            pairs = Pairs(known.rows[known.labels.higher], known.rows[known.labels.lower])
+            scores = smooth_comparisons(edges, pairs, alpha)
+        else:
+            Y = _targets(known.labels, prepared)
+            root = np.sqrt(edges.reach())[:, None]
+            everywhere = np.zeros((n, Y.shape[1]))
+            everywhere[known.rows[known.labels.index]] = Y
+            scores = _ratio((1.0 - alpha) * root * edges.spread(root * everywhere, alpha), Y)
+        if prepared.problem.task != "classification":
+            scores = scores[:, 0]
+        return finished(
+            prepared,
+            scores,
+            {"alpha": alpha, "n_neighbors": k},
+            weights=np.ones(len(prepared.problem.views)),
+            notes=tuple(notes),
+            watch=watch,
+            calibrated=isinstance(known.labels, Values),
+        )
 
 
-def _validate(prepared: Prepared, labels: Labels, k: int, alpha: float) -> float:
-    """Return the score of held-out labels, from the graph kernel between labelled items alone."""
-    items = tuning_items(prepared, TUNING_LABELS)
-    local = among(labels, items)
-    if local is None:
-        return float("nan")
-    edges, K = graph(prepared, k), labelled_kernel(prepared, k, alpha, items)
-    root = np.sqrt(edges.reach()[items])
+def _choose(prepared: Prepared, labels: Labels, settings: list[tuple[int, float]]) -> tuple[int, float]:
+    """Return the best setting and its score in cross-validation."""
+    rows = tuning_rows(prepared)
+    some = subset(labels, prepared.items[rows])
+    if some is None:
+        return 0, float("nan")
+    local = relabel(some, prepared.items[rows])
+    predictors = [_predictor(prepared, k, alpha, rows) for k, alpha in settings]
+    return best_setting(lambda train: [predict(train) for predict in predictors], local, prepared)
+
+
+def _predictor(prepared: Prepared, k: int, alpha: float, rows: NDArray[np.int64]) -> Callable[[Labels], Array]:
+    """Return a function that spreads labels of the rows among the rows."""
+    edges, K = graph(prepared, k), labelled_kernel(prepared, k, alpha, rows)
+    root = np.sqrt(edges.reach()[rows])
     G = (1.0 - alpha) * root[:, None] * K * root
-    task, c = prepared.problem.task, prepared.f.shape[1]
 
     def predict(train: Labels) -> Array:
         if isinstance(train, Pairs):
-            gram, asked = _comparisons(train, len(items))
-            return np.linalg.solve(_noise(edges) * np.eye(len(K)) + K @ gram.toarray(), K @ asked)[:, 0]
-        Y = _targets(train, task, c)
+            gram, asked = _comparisons(train, len(rows))
+            return np.linalg.solve(_noise(edges) * np.eye(len(rows)) + K @ gram.toarray(), K @ asked)[:, 0]
+        Y = _targets(train, prepared)
         F = _ratio(G[:, train.index] @ Y, Y)
-        return F if task == "classification" else F[:, 0]
+        return F if prepared.problem.task == "classification" else F[:, 0]
 
-    return cross_validate(local, predict, task, prepared.random_state)
-
-
-def _spread(prepared: Prepared, labels: Labels, k: int, alpha: float) -> Array:
-    """Return columns from all labels."""
-    edges, n, task = graph(prepared, k), len(prepared.items), prepared.problem.task
-    if isinstance(labels, Pairs):
-        return from_scores(_from_pairs(edges, labels, alpha, n))
-    Y = _targets(labels, task, prepared.f.shape[1])
-    root = np.sqrt(edges.reach())[:, None]
-    everywhere = np.zeros((n, Y.shape[1]))
-    everywhere[labels.index] = Y
-    F = _ratio((1.0 - alpha) * root * edges.spread(root * everywhere, alpha), Y)
-    if task == "classification":
-        return from_shares(prepared, F)
-    return from_values(prepared, F) if task == "regression" else from_scores(F)
+    return predict
 
 
-def _targets(labels: Values, task: str, c: int) -> Array:
+def _targets(labels: Values, prepared: Prepared) -> Array:
     """Return what spreads: values or class indicators, and in the last column the indicator of being labelled."""
     ones = np.ones((len(labels.values), 1))
-    if task == "classification":
-        return np.hstack([np.eye(c)[labels.values], ones])
+    if prepared.problem.task == "classification":
+        return np.hstack([np.eye(prepared.f.shape[1])[labels.values], ones])
     return np.hstack([labels.values[:, None], ones])
 
 
 def _ratio(F: Array, Y: Array) -> Array:
     """Return spread targets per spread indicator; where neither arrives, the labels' mean."""
     return (F[:, :-1] + PRIOR * Y[:, :-1].mean(axis=0)) / (F[:, -1:] + PRIOR)
+
+
+def smooth_comparisons(edges: Graph, labels: Pairs, alpha: float) -> Array:
+    """Return the smooth function that comparisons ask for, of shape (n, 1)."""
+    gram, asked = _comparisons(labels, len(edges.degrees))
+    mu, degrees = _noise(edges), edges.reach()
+    return conjugate_gradients(
+        lambda F: mu * (degrees[:, None] * F - alpha * (edges.weights @ F)) + gram @ F,
+        mu * degrees + gram.diagonal(),
+        asked,
+    )
 
 
 def _comparisons(labels: Pairs, n: int) -> tuple[sp.csr_array, Array]:
@@ -143,14 +154,3 @@ def _comparisons(labels: Pairs, n: int) -> tuple[sp.csr_array, Array]:
 
 def _noise(edges: Graph) -> float:
     return NOISE / float(edges.degrees.mean())
-
-
-def _from_pairs(edges: Graph, labels: Pairs, alpha: float, n: int) -> Array:
-    """Return the smooth function that comparisons ask for, of shape (n, 1)."""
-    gram, asked = _comparisons(labels, n)
-    mu, degrees = _noise(edges), edges.reach()
-    return conjugate_gradients(
-        lambda F: mu * (degrees[:, None] * F - alpha * (edges.weights @ F)) + gram @ F,
-        mu * degrees + gram.diagonal(),
-        asked,
-    )

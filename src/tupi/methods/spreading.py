@@ -1,37 +1,30 @@
-"""The graph kernel (D - alpha W)^-1 between labelled items, from which folds over labels need no further solving."""
+"""What methods that spread labels on a graph share: the graph's kernel between labelled items, and folds over labels.
+
+The kernel (D - alpha W)^-1 between labelled items is all that folds over labels need: it is solved for once, and
+then any fold is a small dense problem.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tupi.cross_validation import judge_settings
 from tupi.errors import InputError
 from tupi.graphs import graph
+from tupi.labels import Labels, Values, labelled_items, relabel, subset
 from tupi.methods.base import check_positive
 from tupi.prepared import Prepared
 
+TUNING_LABELS = 200  # more would hardly change the choice, and each takes a sparse solve per setting
+N_REPEATS = 4
 BLOCK_ENTRIES = 1 << 22  # entries of right-hand sides that are solved side by side
 TOL = 1e-9
 Array = NDArray[np.float64]
-
-
-def labelled_kernel(prepared: Prepared, n_neighbors: int, alpha: float, items: NDArray[np.int64]) -> Array:
-    """Return (D - alpha W)^-1 between the given items: one sparse solve per item, done once per problem."""
-
-    def solve() -> Array:
-        edges = graph(prepared, n_neighbors)
-        n, block = len(prepared.items), max(1, BLOCK_ENTRIES // len(prepared.items))
-        K = np.empty((len(items), len(items)))
-        for begin in range(0, len(items), block):
-            some = items[begin : begin + block]
-            B = np.zeros((n, len(some)))
-            B[some, np.arange(len(some))] = 1.0
-            K[:, begin : begin + block] = edges.spread(B, alpha, TOL)[items]
-        return 0.5 * (K + K.T)
-
-    return prepared.once(("graph kernel", n_neighbors, alpha, items.tobytes()), solve)
+Positions = NDArray[np.int64]
 
 
 def check_alpha(name: str, value: Any) -> None:
@@ -39,3 +32,68 @@ def check_alpha(name: str, value: Any) -> None:
     check_positive(name, value)
     if value is not None and value >= 1:
         raise InputError(f"{name}: found {value!r}; accepted: a number above 0 and below 1.")
+
+
+def tuning_rows(prepared: Prepared) -> Positions:
+    """Return rows of labelled items to choose settings by: all, or so many drawn at random.
+
+    They are drawn from the labels of the whole problem, so that what is solved for them serves every fold.
+    """
+    labels = prepared.problem.labels
+    assert labels is not None
+    rng = np.random.default_rng(prepared.random_state)
+    useful = subset(labels, prepared.items)
+    if useful is None:
+        return np.empty(0, np.int64)
+    labels = relabel(useful, prepared.items)
+    if isinstance(labels, Values) or len(labelled_items(labels)) <= TUNING_LABELS:
+        return np.sort(rng.permutation(labelled_items(labels))[:TUNING_LABELS])
+    order = rng.permutation(len(labels.higher))  # whole pairs, until there are enough items
+    named = np.column_stack([labels.higher[order], labels.lower[order]]).ravel()
+    return np.unique(named[:TUNING_LABELS])
+
+
+def kernel_blocks(
+    prepared: Prepared, n_neighbors: int, alpha: float, rows: Positions, take: Callable[[Array], Array]
+) -> Array:
+    """Return ``take`` of the columns of (D - alpha W)^-1 that belong to the rows, some columns at a time."""
+    edges, n = graph(prepared, n_neighbors), len(prepared.items)
+    block = max(1, BLOCK_ENTRIES // n)
+    taken = []
+    for begin in range(0, len(rows), block):
+        some = rows[begin : begin + block]
+        B = np.zeros((n, len(some)))
+        B[some, np.arange(len(some))] = 1.0
+        taken.append(take(edges.spread(B, alpha, TOL)))
+    return np.hstack(taken)
+
+
+def labelled_kernel(prepared: Prepared, n_neighbors: int, alpha: float, rows: Positions) -> Array:
+    """Return (D - alpha W)^-1 between the given rows: one sparse solve per row, done once per problem."""
+    return prepared.once(
+        ("labelled kernel", n_neighbors, alpha, rows.tobytes()),
+        lambda: kernel_blocks(prepared, n_neighbors, alpha, rows, lambda columns: columns[rows]),
+    )
+
+
+def best_setting(predict: Callable[[Labels], Sequence[Array]], labels: Labels, prepared: Prepared) -> tuple[int, float]:
+    """Return the setting that predicts held-out labels best in repeated folds, the first of equal ones, and its score.
+
+    Parameters
+    ----------
+    predict : callable
+        Labels -> for each setting, predictions of all items that ``labels`` counts.
+    labels : Values or Pairs
+        The labels to choose by.
+    prepared : Prepared
+        The problem.
+    """
+    seeds = np.random.default_rng(prepared.random_state).integers(2**31, size=N_REPEATS)
+    scores = np.array(
+        [judge_settings(predict, labels, prepared.problem.task, random_state=int(seed)).scores for seed in seeds]
+    )
+    judged = scores[~np.isnan(scores).any(axis=1)]
+    if not len(judged):
+        return 0, float("nan")
+    mean = judged.mean(axis=0)
+    return int(np.argmax(mean)), float(mean.max())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +13,12 @@ from tupi.denoiser import Step
 from tupi.errors import InputError
 from tupi.labels import Labels, Pairs, Values, labelled_items, relabel, subset
 from tupi.methods.base import Fit, Method
+from tupi.methods.columns import from_scores, from_shares, from_values
 from tupi.paths import Watch
 from tupi.prepared import Prepared
-from tupi.problem import SMALLEST_PROBABILITY, standardize
+from tupi.problem import standardize
+from tupi.rankers.rank_loss import PairLoss, RankLoss, ValueLoss
+from tupi.rankers.rank_svm import minimise
 from tupi.views import BLOCK
 
 Array = NDArray[np.float64]
@@ -135,6 +138,25 @@ def view_columns(prepared: Prepared) -> list[slice]:
     return [slice(end - width, end) for width, end in zip(widths, ends, strict=True)]
 
 
+def view_shares(prepared: Prepared, rows: Positions, w: Array) -> Array:
+    """Return how far what each view adds to a linear score ``H @ w`` varies over some items."""
+    H = stacked_views(prepared, rows)
+    return np.array([np.std(H[:, columns] @ w[columns], axis=0).sum() for columns in view_columns(prepared)])
+
+
+def rank_svm_path(X: Array, labels: Labels, C_grid: Sequence[float]) -> list[Array]:
+    """Return the weights of a rank SVM on rows of X at each C, each minimisation started from the previous one."""
+    if isinstance(labels, Pairs):
+        loss: RankLoss = PairLoss(labels.higher, labels.lower)
+    else:
+        X, loss = X[labels.index], ValueLoss(labels.values)
+    w, found = np.zeros(X.shape[1]), []
+    for C in C_grid:
+        w = minimise(X, loss, C, w, tol=1e-12, max_iter=100).w
+        found.append(w)
+    return found
+
+
 def predict_all(prepared: Prepared, predict: Callable[[Array, Array], Array]) -> Array:
     """Return predictions for all items that take part, in blocks of rows that fit into memory.
 
@@ -181,12 +203,12 @@ def finished(
     task = prepared.problem.task
     calibrated = calibrated and task == "regression"
     if task == "classification":
-        columns = _class_columns(prepared, predictions)
+        shares = nearest_probabilities(predictions) if prepared.problem.are_probabilities else predictions
+        columns = from_shares(prepared, shares)
     elif calibrated:
-        columns = (predictions[:, None] - prepared.shift) / prepared.scale
+        columns = from_values(prepared, predictions[:, None])
     else:
-        centred = predictions - predictions.mean()
-        columns = centred[:, None] / (centred.std() or 1.0)
+        columns = from_scores(predictions[:, None])
     unknown = np.full(len(prepared.problem.views), np.nan)
     if weights is None:
         weights = unknown
@@ -198,17 +220,6 @@ def finished(
             watch(step)
     kind = CalibratedFit if calibrated else Fit
     return kind(columns, params, steps, [], notes)
-
-
-def _class_columns(prepared: Prepared, scores: Array) -> Array:
-    """Return columns that are restored to these class scores, in the scale of the initial ones."""
-    if prepared.problem.are_probabilities:
-        logs = np.log(np.maximum(nearest_probabilities(scores), SMALLEST_PROBABILITY))
-        scores = logs - logs.mean(axis=1, keepdims=True)
-    else:  # one shift and one scale for all classes, so that the highest score stays the highest
-        _, scale, shift = standardize(prepared.problem.initial[prepared.items].reshape(-1, 1))
-        scores = (scores - scores.mean()) / (scores.std() or 1.0) * scale + shift
-    return (scores - prepared.shift) / prepared.scale
 
 
 def nearest_probabilities(scores: Array) -> Array:

@@ -6,6 +6,7 @@ Solutions that do not depend on the labels are computed once per problem. Folds 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from typing import TypeVar
@@ -14,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.denoiser import Step
-from tupi.labels import Labels
+from tupi.labels import Labels, labelled_items
 from tupi.methods.base import Fit, Method
+from tupi.methods.supervised import CalibratedFit
 from tupi.paths import Path, Stopped, Watch
 from tupi.prepared import Prepared
 from tupi.tuning import choose
@@ -24,19 +26,18 @@ Array = NDArray[np.float64]
 Swept = TypeVar("Swept", bound=Method)
 
 
-def plain_step(prepared: Prepared, t: int, columns: Array) -> Step:
-    """Return columns as a step in which all views count alike and no dependence was measured."""
-    m = len(prepared.problem.views)
-    return Step(t, columns, np.full(m, 1.0 / m), np.full(m, np.nan))
+class ValuePath(Path):
+    """A path of solutions in the units of the initial predictions: for regression they are values as they are."""
 
-
-def first_and_last(prepared: Prepared, columns: Array, watch: Watch | None = None) -> list[Step]:
-    """Return the steps of a method that has none: where it began and where it ended."""
-    steps = [plain_step(prepared, 0, prepared.f), plain_step(prepared, 1, columns)]
-    if watch is not None:
-        for step in steps:
-            watch(step)
-    return steps
+    def labelled(self, t: int) -> Array:
+        """Return the predictions of step t for the labelled items."""
+        problem = self._prepared.problem
+        if problem.task != "regression" or t == 0:
+            return super().labelled(t)
+        assert problem.labels is not None
+        values = problem.initial.copy()
+        values[self._prepared.items] = (self._known[t].f * self._prepared.scale + self._prepared.shift)[:, 0]
+        return values[labelled_items(problem.labels)]
 
 
 def fit_swept(
@@ -48,7 +49,7 @@ def fit_swept(
     labels: Labels | None,
     watch: Watch | None,
 ) -> Fit:
-    """Fit a method whose solutions do not depend on labels.
+    """Fit a method whose solutions do not depend on labels, and are in the units of the initial predictions.
 
     Parameters
     ----------
@@ -65,36 +66,36 @@ def fit_swept(
     labels : Values, Pairs or None
         What chooses; without labels there must be one setting and one value.
     watch : callable, optional
-        Sees each new solution.
+        Sees each new solution; returning True ends the search.
     """
+    m = len(prepared.problem.views)
+    alike, unknown = np.full(m, 1.0 / m), np.full(m, np.nan)
 
     def path_of(setting: Swept) -> Path:
         def steps() -> Iterator[Step]:
             found = chain([prepared.f], solutions(setting, values))
-            return (plain_step(prepared, t, columns) for t, columns in enumerate(found))
+            return (Step(t, columns, alike, unknown) for t, columns in enumerate(found))
 
-        return prepared.once((setting, name, tuple(values)), lambda: Path(prepared, steps()))
+        return prepared.once((setting, name, tuple(values)), lambda: ValuePath(prepared, steps()))
 
+    kind = CalibratedFit if prepared.problem.task == "regression" else Fit
     if labels is None:
-        return _unlabelled(settings[0], name, values[0], path_of(settings[0]), watch)
+        steps = _first_two(path_of(settings[0]), watch)
+        value = values[0] if len(steps) > 1 else 0.0
+        return kind(steps[-1].f, settings[0].params() | {name: value}, steps, [])
     choice = choose(settings, path_of, prepared, labels, patience=len(values) + 1, watch=watch)
     steps, tried = choice.path.upto(choice.t), len(settings) * len(values)
     if choice.t == 0:
         note = f"None of {tried} settings scored better on the labels than the initial predictions."
-        return Fit(prepared.f, choice.setting.params() | {name: 0.0}, steps, choice.scores[:1], (note,))
+        return kind(prepared.f, choice.setting.params() | {name: 0.0}, steps, choice.scores[:1], (note,))
     chosen = choice.setting.params() | {name: values[choice.t - 1]}
-    listed = ", ".join(f"{key}={value:g}" for key, value in chosen.items() if isinstance(value, (int, float)))
+    listed = ", ".join(f"{key}={value:g}" for key, value in chosen.items() if value is not None)
     note = f"{listed} scored best of {tried} settings on the labels."
     ends = [steps[0], replace(steps[-1], t=1)]
-    return Fit(steps[-1].f, chosen, ends, [choice.scores[0], choice.scores[choice.t]], (note,))
+    return kind(steps[-1].f, chosen, ends, [choice.scores[0], choice.scores[choice.t]], (note,))
 
 
-def _unlabelled(setting: Method, name: str, value: float, path: Path, watch: Watch | None) -> Fit:
-    params = setting.params() | {name: value}
-    try:
-        for t in (0, 1):
-            path.step(t, watch)
-    except Stopped:
-        pass  # what the watcher saw counts
-    steps = path.upto(1)
-    return Fit(steps[-1].f, params if len(steps) > 1 else params | {name: 0.0}, steps, [])
+def _first_two(path: Path, watch: Watch | None) -> list[Step]:
+    with suppress(Stopped):  # what the watcher saw counts
+        path.step(1, watch)
+    return path.upto(1)

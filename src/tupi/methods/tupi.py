@@ -16,7 +16,7 @@ from tupi.engines.exact import ExactEngine
 from tupi.engines.fused import FusedEngine
 from tupi.engines.lowrank import LowRankEngine
 from tupi.errors import InputError, nearest
-from tupi.kernels.bandwidth import squared_bandwidth
+from tupi.kernels.bandwidth import check_bandwidth, squared_bandwidth
 from tupi.kernels.embedding import EmbeddingOptions
 from tupi.labels import Labels
 from tupi.methods.base import Fit, Method, check_positive
@@ -92,6 +92,10 @@ class Tupi(Method):
             check_positive(name, getattr(self, name))
         for name in ("n_iter", "inner_iter", "patience", "n_threads"):
             check_positive(name, getattr(self, name), whole=True, least=1)
+        for name in ("inner_iter", "patience"):
+            if getattr(self, name) is None:
+                raise InputError(f"{name}: found None; accepted: a whole number of at least 1.")
+        check_bandwidth(self.prediction_bandwidth, "prediction_bandwidth")
         for name, value, known in (
             ("engine", self.engine, ENGINES),
             ("optimizer", self.optimizer, OPTIMIZERS),

@@ -1,0 +1,232 @@
+"""`tupi compare`: what each method gives on one's own data."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tupi.errors import InputError
+
+if TYPE_CHECKING:
+    from tupi.compare import Comparison
+
+EXAMPLE = """\b
+Examples:
+  tupi compare --demo
+  tupi compare scores.csv --features gist=gist.npy --features color=color.parquet --labels labels.csv
+  tupi compare scores.csv --features gist=gist.npy --labels labels.csv --methods tupi,ridge,gp \\
+      --out table.csv --plot gains.html
+"""
+COLORS = {"better": "green", "worse": "red", "failed": "red", "does not apply": "dim"}
+
+
+@click.command(epilog=EXAMPLE)
+@click.argument("scores", type=str, required=False)
+@click.option(
+    "--features",
+    multiple=True,
+    metavar="NAME=FILE",
+    help="A view of the same items, and its name; repeat for more. FILE.npz:KEY takes one array of several.",
+)
+@click.option(
+    "--labels",
+    metavar="FILE",
+    help="What is known: ids and values, one value per item (empty: unknown), or columns 'higher' and 'lower'.",
+)
+@click.option("--id", "id_column", metavar="COLUMN", help="Column that identifies items, in all tables.")
+@click.option(
+    "--score", multiple=True, metavar="COLUMN", help="Score column of SCORES, if it has several; repeat for classes."
+)
+@click.option("--label", metavar="COLUMN", help="Value column of the labels, if they have several.")
+@click.option("--methods", metavar="NAME,NAME,...", help="Which methods; without it, all.")
+@click.option(
+    "--task",
+    type=click.Choice(["ranking", "regression", "classification"]),
+    default="ranking",
+    show_default=True,
+    help="What the scores are for.",
+)
+@click.option(
+    "--repeats",
+    type=click.IntRange(min=1),
+    default=4,
+    show_default=True,
+    help="How often the labels are dealt to five folds.",
+)
+@click.option("--impute", type=click.Choice(["median"]), help="Fill in single missing values of features.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same result.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FILE.csv", help="Also write the table: CSV, TSV or Parquet."
+)
+@click.option(
+    "--plot", type=click.Path(path_type=Path), metavar="FILE", help="Also draw the gains: HTML, PNG, SVG or PDF."
+)
+@click.option("--demo", is_flag=True, help="Compare on scikit-learn's digits, without any files.")
+@click.option("--quiet", is_flag=True, help="No progress bar and no table.")
+@click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
+def compare(
+    scores: str | None,
+    features: tuple[str, ...],
+    labels: str | None,
+    id_column: str | None,
+    score: tuple[str, ...],
+    label: str | None,
+    methods: str | None,
+    task: str,
+    repeats: int,
+    impute: str | None,
+    seed: int,
+    out: Path | None,
+    plot: Path | None,
+    demo: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Try all methods on the predictions in SCORES, and judge each by labels that it did not see.
+
+    Labels are dealt to five folds, again and again; those of one fold judge predictions that were tuned and fitted
+    with the other four. All methods meet the same folds. A method that does not apply is listed with the reason.
+    Files are as in tupi denoise.
+    """
+    from tupi.cli.denoise import named_paths
+    from tupi.cli.printing import collected_warnings, print_json
+    from tupi.compare import compare as compare_methods
+    from tupi.files import write_table
+    from tupi.methods import make_method
+    from tupi.methods import methods as method_names
+    from tupi.progress import ProgressBar
+
+    _check_demand(demo, scores, features, labels)
+    paths = named_paths(features)
+    _check_outputs(out, plot, [scores, labels, *paths.values()])
+    names = method_names() if methods is None else [name.strip() for name in methods.split(",") if name.strip()]
+    if not names:
+        raise InputError(f"--methods: found {methods!r}; accepted: names from {', '.join(method_names())}.")
+    chosen = [make_method(name, {}) for name in names]
+    with ProgressBar(show=not quiet, parts=len(chosen)) as bar, collected_warnings() as warned:
+        predictions, views, known = (
+            _demo_inputs() if scores is None else _read(scores, paths, labels, id_column, score, label, task)
+        )
+        found = compare_methods(
+            predictions,
+            views,
+            known,
+            chosen,
+            task,
+            n_repeats=repeats,
+            random_state=seed,
+            impute=impute,
+            part=bar.part,
+            progress=bar.say,
+        )
+    for warning in warned:
+        click.echo(f"tupi: warning: {warning}", err=True)
+    if as_json:
+        print_json(
+            {
+                "metric": found.metric,
+                "n": found.n_items,
+                "n_labels": found.n_labels,
+                "methods": found.table.to_dict(orient="records"),
+            }
+        )
+    elif not quiet:
+        _print(found)
+    if out is not None:
+        write_table(found.table, out)
+    if plot is not None:
+        found.plot(plot)
+
+
+def _check_demand(demo: bool, scores: str | None, features: tuple[str, ...], labels: str | None) -> None:
+    if demo:
+        if scores is not None or features or labels is not None:
+            raise InputError("--demo: found files beside it; accepted: one of the two.")
+        return
+    for name, value in (("SCORES", scores), ("--features", features), ("--labels", labels)):
+        if not value:
+            raise InputError(f"{name}: found none; accepted: a file, or --demo to see a comparison without any.")
+
+
+def _check_outputs(out: Path | None, plot: Path | None, inputs: list[str | None]) -> None:
+    from tupi.compare_plot import IMAGES, PAGES
+    from tupi.files import check_output
+    from tupi.files.reading import TABLES, split_key
+
+    read = {split_key(path)[0].resolve() for path in inputs if path is not None}
+    for option, path, suffixes in (("--out", out, TABLES), ("--plot", plot, PAGES + IMAGES)):
+        if path is not None:
+            check_output(option, path, suffixes)
+            if path.resolve() in read:
+                raise InputError(f"{option}: {path} is one of the input files; accepted: another file.")
+    if plot is not None:
+        needed = "plotly" if plot.suffix.lower() in PAGES else "matplotlib"
+        if importlib.util.find_spec(needed) is None:
+            raise InputError(f"--plot: {plot.suffix} files need {needed}: pip install {needed}.")
+
+
+def _read(scores: str, *others: Any) -> tuple[Any, Any, Any]:
+    from tupi.files import read_inputs
+
+    inputs = read_inputs(scores, *others)
+    return inputs.predictions, inputs.features, inputs.labels
+
+
+def _demo_inputs() -> tuple[Any, Any, Any]:
+    """Return what the demonstration's report is about: a ranker's scores, the views it never saw, and labels."""
+    import numpy as np
+
+    from tupi.datasets.digits import load_digits
+    from tupi.demo import N_TRAINING, N_TUNING, SEED, SHOWN
+    from tupi.labels import Values
+    from tupi.rankers import RankSVM
+
+    data = load_digits(SHOWN)
+    (truth,) = data.targets.values()
+    training, tuning, _ = np.split(np.random.default_rng(SEED).permutation(data.n), [N_TRAINING, N_TRAINING + N_TUNING])
+    scores = RankSVM().fit(data.g[training], truth[training]).predict(data.g)
+    return scores, data.extras, Values(tuning, truth[tuning])
+
+
+def _print(found: Comparison) -> None:
+    import pandas as pd
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    in_points = found.metric != "R²"
+    factor = 100 if in_points else 1
+
+    def number(value: float, sign: str = "") -> str:
+        return "" if pd.isna(value) else f"{factor * value:{sign}.{1 if in_points else 3}f}"
+
+    console = Console(highlight=False)
+    unit = ", per cent" if in_points else ""
+    title = f"{found.metric}{unit}, on {found.n_labels:,} labels that the methods did not see"
+    table = Table(box=box.SIMPLE_HEAD, title=f"{title[0].upper()}{title[1:]}")
+    for name in ("method", "before", "after", "gain", "95% interval", "seconds", "verdict"):
+        table.add_column(name, justify="left" if name in ("method", "verdict") else "right")
+    rows: list[dict[Any, Any]] = found.table.to_dict(orient="records")
+    for row in rows:
+        table.add_row(
+            row["method"],
+            number(row["before"]),
+            number(row["after"]),
+            number(row["gain"], "+"),
+            "" if pd.isna(row["low"]) else f"{number(row['low'], '+')} to {number(row['high'], '+')}",
+            "" if pd.isna(row["seconds"]) else f"{row['seconds']:.1f}",
+            Text(row["verdict"], style=COLORS.get(row["verdict"], "")),
+        )
+    console.print(table)
+    for row in rows:
+        if row["reason"]:
+            console.print(f"{row['method']}: {row['reason']}", markup=False, soft_wrap=True)
+    console.print(
+        "Each interval is about one method; the best of many is a little better here than it will be elsewhere.",
+        markup=False,
+        soft_wrap=True,
+    )

@@ -1,0 +1,176 @@
+"""`tupi.compare`: what each method gives on one's own data, judged by labels that it did not see."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tupi.atomic import write_atomically
+from tupi.errors import InputError
+from tupi.evidence import MIN_LABELS, N_REPEATS, judge, metric_of, n_labels, predictions_of
+from tupi.labels import Labels
+from tupi.methods import make_method
+from tupi.methods import methods as method_names
+from tupi.methods.base import Method, check_positive
+from tupi.prepared import Prepared, Progress, silent
+from tupi.problem import Problem, make_problem
+
+BETTER, WORSE, UNCLEAR = "better", "worse", "no clear change"
+NOT_APPLICABLE, FAILED = "does not apply", "failed"
+COLUMNS = ("method", "before", "after", "gain", "low", "high", "seconds", "verdict", "reason")
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What `tupi.compare` found.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row per method, the largest gain first: ``method``; the score ``before`` and ``after`` on labels that the
+        method did not see; their difference ``gain`` with its 95 per cent interval from ``low`` to ``high``;
+        ``seconds`` of one fit to all labels; ``verdict``, which is "better" or "worse" if the interval excludes zero
+        and "no clear change" otherwise, or "does not apply" or "failed", and then the ``reason``.
+    metric : str
+        What the score is.
+    n_items, n_labels, n_repeats : int
+        How many items and labels there were, and how often the labels were dealt to folds.
+
+    Notes
+    -----
+    Each interval is about one method. The best of many methods owes some of its gain to being the best on these labels.
+    """
+
+    table: pd.DataFrame
+    metric: str
+    n_items: int
+    n_labels: int
+    n_repeats: int
+
+    def __repr__(self) -> str:
+        head = f"Comparison by {self.metric} of {self.n_items:,} items, {self.n_labels:,} labels"
+        return f"{head}\n{self.table.to_string(index=False, na_rep='')}"
+
+    def to_csv(self, path: str | Path) -> Path:
+        """Write the table as CSV, whole or not at all, and return its path."""
+        text = self.table.to_csv(index=False, lineterminator="\n")
+        return write_atomically(Path(path), text.encode())
+
+    def plot(self, path: str | Path) -> Path:
+        """Draw all gains with their intervals into a file, and return its path.
+
+        HTML files (which open offline) need plotly; PNG, SVG and PDF files need matplotlib.
+        """
+        from tupi.compare_plot import plot_gains  # needs an extra
+
+        title = f"{self.n_items:,} items, judged by {self.n_labels:,} labels that the methods did not see"
+        return plot_gains(self.table, self.metric, title, Path(path))
+
+
+def compare(
+    predictions: Any,
+    features: Any,
+    labels: Any,
+    methods: Sequence[str | Method] | str | Method | None = None,
+    task: str = "ranking",
+    n_repeats: int = N_REPEATS,
+    random_state: int = 0,
+    *,
+    impute: str | None = None,
+    part: Progress = silent,
+    progress: Progress = silent,
+) -> Comparison:
+    """Try methods on one's own data and judge them by repeated cross-validation over the labels.
+
+    All methods meet the same folds. Labels of a fold judge predictions that were tuned and fitted without them. A
+    method that does not apply, or fails, is listed with the reason, and the others go on.
+
+    Parameters
+    ----------
+    predictions, features, labels, task, random_state, impute
+        See `tupi.denoise`; labels are needed here.
+    methods : sequence of str or Method, optional
+        Names from `tupi.methods`, or configured methods. None: all.
+    n_repeats : int
+        How often all labels are dealt to five folds: each method is fitted five times as often, and once more.
+    part, progress : callable, optional
+        Called with a method's name when its turn comes, and with a sentence when something long begins within it.
+
+    Examples
+    --------
+    >>> import numpy as np, tupi
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.normal(size=200)
+    >>> scores, views = truth + rng.normal(size=200), {"clean": truth[:, None] + 0.1 * rng.normal(size=(200, 1))}
+    >>> found = compare(scores, views, tupi.Values(np.arange(40), truth[:40]), methods=["tupi"], n_repeats=1)
+    >>> list(found.table["verdict"])
+    ['better']
+    """
+    chosen = _named(methods)
+    check_positive("n_repeats", n_repeats, whole=True, least=1)
+    problem = make_problem(predictions, features, labels, task, impute)
+    if problem.labels is None:
+        raise InputError(
+            "labels: found None; accepted: tupi.Values, tupi.Pairs or an array, since labels judge the methods."
+        )
+    size = n_labels(problem.labels)
+    if size < MIN_LABELS:
+        raise InputError(f"labels: found {size}; accepted: at least {MIN_LABELS}, since labels judge the methods.")
+    rows = []
+    for name, method in chosen.items():
+        part(name)
+        rows.append({"method": name} | _judged(method, problem, problem.labels, n_repeats, random_state, progress))
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    table = table.sort_values("gain", ascending=False, na_position="last", kind="stable", ignore_index=True)
+    return Comparison(table, metric_of(problem.labels, task), problem.n, size, n_repeats)
+
+
+def _named(methods: Sequence[str | Method] | str | Method | None) -> dict[str, Method]:
+    """Return methods by what they are called in the table: their name, numbered from its second use on."""
+    wanted = method_names() if methods is None else [methods] if isinstance(methods, (str, Method)) else methods
+    named: dict[str, Method] = {}
+    for one in wanted:
+        method = make_method(one, {})
+        uses = sum(other.name == method.name for other in named.values())
+        named[f"{method.name} #{uses + 1}" if uses else method.name] = method
+    if not named:
+        raise InputError(f"methods: found none; accepted: {', '.join(method_names())}, or method objects.")
+    return named
+
+
+def _judged(
+    method: Method, problem: Problem, labels: Labels, n_repeats: int, random_state: int, progress: Progress
+) -> dict[str, Any]:
+    """Return a method's row of the table. Nothing is shared between methods, so that each pays its own time."""
+    prepared = Prepared(problem, random_state, progress)
+    start = time.perf_counter()
+    try:
+        progress("Fitting to all labels")
+        final = predictions_of(prepared, method.fit(prepared, labels))
+        if not np.isfinite(final).all():
+            raise ArithmeticError("some predictions are not finite")
+        seconds = time.perf_counter() - start
+        progress("Judging on held-out labels")
+        evidence = judge(method, prepared, labels, not np.array_equal(final, problem.initial), n_repeats)
+    except (InputError, ImportError) as reason:
+        return {"verdict": NOT_APPLICABLE, "reason": str(reason)}
+    except Exception as reason:  # whatever it is, the other methods go on
+        return {"verdict": FAILED, "reason": f"{type(reason).__name__}: {reason}"}
+    if np.isnan(evidence.gain):
+        return {"seconds": seconds, "verdict": UNCLEAR, "reason": evidence.sentence}
+    return {
+        "before": evidence.before,
+        "after": evidence.after,
+        "gain": evidence.gain,
+        "low": evidence.low,
+        "high": evidence.high,
+        "seconds": seconds,
+        "verdict": BETTER if evidence.low > 0 else WORSE if evidence.high < 0 else UNCLEAR,
+        "reason": "",
+    }

@@ -1,0 +1,75 @@
+"""Extremely randomised trees on the predictions and the views."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
+
+from tupi.errors import InputError
+from tupi.labels import Labels
+from tupi.methods.base import Fit, Method, check_positive
+from tupi.methods.supervised import Array, finished, known_items, predict_all, stacked_views, view_columns
+from tupi.paths import Watch
+from tupi.prepared import Prepared
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trees(Method):
+    """Labels by scikit-learn's extremely randomised trees on [f, H], where H is all views side by side.
+
+    Nothing is tuned: averages of many full-grown random trees hardly depend on their settings, and a choice between
+    leaf sizes by a few dozen labels would be noise. Labels must be values; an item that lacks a view gets that view's
+    mean.
+
+    Parameters
+    ----------
+    n_estimators : int
+        Number of trees.
+    min_samples_leaf : int
+        Labelled items in a leaf, at least.
+    max_features : float, optional
+        Share of columns that a split looks at. None: all of them for values, as many as the square root for classes,
+        which are scikit-learn's defaults.
+    """
+
+    name: ClassVar[str] = "trees"
+
+    n_estimators: int = 100
+    min_samples_leaf: int = 1
+    max_features: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("n_estimators", "min_samples_leaf"):
+            check_positive(name, getattr(self, name), whole=True, least=1)
+        check_positive("max_features", self.max_features)
+        if self.max_features is not None and self.max_features > 1:
+            raise InputError(f"max_features: found {self.max_features!r}; accepted: a number above 0 and at most 1.")
+
+    def fit(self, prepared: Prepared, labels: Labels | None, watch: Watch | None = None) -> Fit:
+        """Grow trees on the labels and predict all items."""
+        known = known_items(self, prepared, labels, pairs=False)
+        classes = prepared.problem.task == "classification"
+        settings: dict[str, Any] = self.params() | {"random_state": prepared.random_state}
+        if self.max_features is None:
+            settings["max_features"] = "sqrt" if classes else 1.0
+        forest = ExtraTreesClassifier(**settings) if classes else ExtraTreesRegressor(**settings)
+        forest.fit(np.hstack([prepared.f[known.rows], stacked_views(prepared, known.rows)]), known.values)
+
+        def predict(f: Array, H: Array) -> Array:
+            X = np.hstack([f, H])
+            if not classes:
+                return forest.predict(X)
+            chances = np.zeros_like(f)  # a class without labels gets none
+            chances[:, forest.classes_] = forest.predict_proba(X)
+            return chances
+
+        predictions = predict_all(prepared, predict)
+        importances = forest.feature_importances_[prepared.f.shape[1] :]
+        weights = np.array([importances[columns].sum() for columns in view_columns(prepared)])
+        share = f"{100 * (1 - importances.sum()):.0f}%" if forest.feature_importances_.any() else "none"
+        note = f"Of the trees' gain in purity, {share} is due to splits on the initial predictions."
+        del settings["random_state"]
+        return finished(prepared, predictions, settings, weights, (note,), watch)
