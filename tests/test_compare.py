@@ -241,7 +241,7 @@ def files(tmp_path, monkeypatch):
 def test_command_prints_a_table_and_writes_files(files, tmp_path):
     outcome = run(*files, "--out", "table.csv", "--plot", "plot.png")
     assert outcome.exit_code == 0, outcome.output
-    for words in ("Pairwise accuracy, per cent, on 40 labels", "tupi", "verdict"):
+    for words in ("Pairwise accuracy on 40 labels", "tupi", "verdict"):
         assert words in outcome.stdout
     written = pd.read_csv(tmp_path / "table.csv")
     direct = compare(SCORES, {"near": VIEWS["near"]}, KNOWN, ["tupi"], n_repeats=1)

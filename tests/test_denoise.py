@@ -175,11 +175,6 @@ def test_callback_sees_steps_and_can_stop():
     assert not stopped.changed
 
 
-def test_auto_is_tupi_with_the_kernel_that_suits():
-    assert tupi.denoise(SCORES, VIEWS).params["kernel"] == "diffusion"
-    assert tupi.denoise(SCORES, VIEWS, labels=KNOWN).params["kernel"] == "gaussian"
-
-
 def test_save_and_load(tmp_path):
     index = pd.Index([f"id{k}" for k in range(N)], name="item")
     result = tupi.denoise(pd.Series(SCORES, index=index), VIEWS, labels=KNOWN, **QUICK)

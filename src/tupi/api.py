@@ -9,7 +9,7 @@ import pandas as pd
 
 from tupi.dependence import independence_p_value
 from tupi.energy import factor_alignment
-from tupi.evidence import judge
+from tupi.evidence import judge, predictions_of, stated
 from tupi.kernels.bandwidth import squared_bandwidth
 from tupi.kernels.embedding import EmbeddingOptions, normalized_factor
 from tupi.kernels.predictions import PredictionKernel
@@ -19,7 +19,6 @@ from tupi.paths import Watch
 from tupi.prepared import Prepared, Progress, silent
 from tupi.problem import make_problem
 from tupi.result import Denoised
-from tupi.tasks import restore
 
 
 def denoise(
@@ -81,11 +80,13 @@ def denoise(
     problem = make_problem(predictions, features, labels, task, impute)
     prepared = Prepared(problem, random_state, progress)
     fit = chosen.fit(prepared, problem.labels, callback)
-    final = restore(prepared, fit.columns)
-    evidence = None
-    if problem.labels is not None:
+    final = predictions_of(prepared, fit)
+    evidence, accepted = None, not np.array_equal(final, problem.initial)
+    if problem.labels is not None and fit.gain is not None:
+        evidence = stated(fit.gain, problem.labels, task, accepted)
+    elif problem.labels is not None:
         progress("Judging the gain on held-out labels")
-        evidence = judge(chosen, prepared, problem.labels, not np.array_equal(final, problem.initial))
+        evidence = judge(chosen, prepared, problem.labels, accepted)
     progress("Measuring dependence")
     return Denoised(
         predictions=np.array(final),
@@ -100,7 +101,18 @@ def denoise(
         index=problem.index,
         classes=problem.classes,
         notes=fit.notes,
+        uncertainty=_uncertainty(prepared, fit),
+        suggested=None if fit.suggested is None else prepared.items[fit.suggested],
     )
+
+
+def _uncertainty(prepared: Prepared, fit: Fit) -> np.ndarray | None:
+    """Return each item's standard deviation, NaN for items without any view."""
+    if fit.uncertainty is None:
+        return None
+    everyone = np.full(prepared.problem.n, np.nan)
+    everyone[prepared.items] = fit.uncertainty
+    return everyone
 
 
 def _frame(rows: list[np.ndarray], names: list[str]) -> pd.DataFrame:

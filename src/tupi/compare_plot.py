@@ -116,4 +116,4 @@ def _page(gains: pd.DataFrame, axis: str, title: str) -> str:
         template="plotly_white",
     )
     page = figure.to_html(include_plotlyjs=True, full_html=True, config={"displaylogo": False})
-    return page.replace("<head>", f'<head><meta charset="utf-8"><title>{escape(title)}</title>', 1)
+    return page.replace("<head>", f"<head><title>{escape(title)}</title>", 1)

@@ -51,8 +51,8 @@ def denoise_steps(
     lam: float,
     sigma_w2: float,
     n_iter: int,
-    optimizer: str = "lbfgs",
-    inner_iter: int = 5,
+    optimizer: str = "bb",
+    inner_iter: int = 6,
 ) -> Iterator[Step]:
     """Yield f(0), f(1), ..., f(T) of Algorithm 1.
 
@@ -66,7 +66,7 @@ def denoise_steps(
         lambda of label ``e:denoisingalgorithm``, sigma_w^2 of label ``e:wupdate``.
     n_iter : int
         T, the number of steps.
-    optimizer : {"lbfgs", "gradient"}
+    optimizer : {"bb", "lbfgs", "gradient"}
         How each step's energy is minimised.
     inner_iter : int
         How many points each minimisation may accept.

@@ -11,8 +11,7 @@ which dJ/dZ = (2/N) (sum_c a_c U_c U_c^T Z - (J/N) Z Z^T Z) and item k's gradien
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,39 @@ from tupi.kernels.predictions import PredictionKernel
 
 Vector: TypeAlias = NDArray[np.float64]
 Matrix: TypeAlias = NDArray[np.float64]
-Objective: TypeAlias = Callable[[Vector], tuple[float, Vector]]
+
+
+class Objective(Protocol):
+    """The energy of one step of Algorithm 1."""
+
+    def __call__(self, f: Vector) -> tuple[float, Vector]:
+        """Return the energy at f and its gradient."""
+
+    def move(self, f: Vector, step: float) -> tuple[Vector, Vector, float]:
+        """Return the gradient g at f, the point f - step g, and the energy there."""
+
+
+class PlainObjective:
+    """`Objective.move` for those that compute energy and gradient together: the last evaluation is remembered."""
+
+    def __init__(self) -> None:
+        self._last: tuple[Vector, float, Vector] | None = None
+
+    def evaluate(self, f: Vector) -> tuple[float, Vector]:
+        """Return the energy at f and its gradient; subclasses say how."""
+        raise NotImplementedError
+
+    def __call__(self, f: Vector) -> tuple[float, Vector]:
+        """Return the energy at f and its gradient."""
+        if self._last is None or self._last[0] is not f:
+            self._last = (f, *self.evaluate(f))
+        return self._last[1], self._last[2]
+
+    def move(self, f: Vector, step: float) -> tuple[Vector, Vector, float]:
+        """Return the gradient g at f, the point f - step g, and the energy there."""
+        _, gradient = self(f)
+        new_f = f - step * gradient
+        return gradient, new_f, self(new_f)[0]
 
 
 def view_weights(dependence: Vector, sigma_w2: float) -> Vector:
@@ -42,10 +73,8 @@ def factor_alignment(Z: Matrix, embedding: Embedding) -> Vector:
     return per_view / np.linalg.norm(Z.T @ Z)
 
 
-def factor_objective(
-    kernel: PredictionKernel, anchor: Matrix, embedding: Embedding, weights: Vector, lam: float
-) -> Objective:
-    """Return f -> (O(f), its gradient) on factors.
+class FactorObjective(PlainObjective):
+    """The energy on factors.
 
     Parameters
     ----------
@@ -60,34 +89,41 @@ def factor_objective(
     lam : float
         lambda.
     """
-    U = embedding.factors
-    per_column = np.repeat(lam * weights, np.diff(embedding.offsets))[:, None]
 
-    def objective(f: Vector) -> tuple[float, Vector]:
-        phi, slopes = kernel.features_and_slopes(f)
+    def __init__(
+        self, kernel: PredictionKernel, anchor: Matrix, embedding: Embedding, weights: Vector, lam: float
+    ) -> None:
+        super().__init__()
+        self.kernel, self.anchor, self.U, self.lam = kernel, anchor, embedding.factors, lam
+        self.per_column = np.repeat(lam * weights, np.diff(embedding.offsets))[:, None]
+
+    def evaluate(self, f: Vector) -> tuple[float, Vector]:
+        """Return the energy at f and its gradient."""
+        phi, slopes = self.kernel.features_and_slopes(f)
         Z = phi - phi.mean(axis=0)
         gram = Z.T @ Z
         N = np.linalg.norm(gram)
-        at_anchor, at_views = anchor.T @ Z, U.T @ Z
-        J = (np.sum(at_anchor**2) + np.sum(per_column * at_views**2)) / N
-        dJ = (anchor @ at_anchor + U @ (per_column * at_views) - Z @ (gram * (J / N))) * (2.0 / N)
-        return float(1.0 + lam - J), -np.einsum("ij,ij->i", dJ, slopes)
-
-    return objective
+        at_anchor, at_views = self.anchor.T @ Z, self.U.T @ Z
+        J = (np.sum(at_anchor**2) + np.sum(self.per_column * at_views**2)) / N
+        dJ = (self.anchor @ at_anchor + self.U @ (self.per_column * at_views) - Z @ (gram * (J / N))) * (2.0 / N)
+        return float(1.0 + self.lam - J), -np.einsum("ij,ij->i", dJ, slopes)
 
 
-def matrix_objective(sigma2: float, target: Matrix, lam: float) -> Objective:
-    """Return f -> (O(f), its gradient) on whole kernel matrices, for the centred target G_t."""
+class MatrixObjective(PlainObjective):
+    """The energy on whole kernel matrices, for the centred target G_t."""
 
-    def objective(f: Vector) -> tuple[float, Vector]:
+    def __init__(self, sigma2: float, target: Matrix, lam: float) -> None:
+        super().__init__()
+        self.sigma2, self.target, self.lam = sigma2, target, lam
+
+    def evaluate(self, f: Vector) -> tuple[float, Vector]:
+        """Return the energy at f and its gradient."""
         difference = f[:, None] - f[None, :]
-        K = np.exp(difference**2 / -sigma2)
+        K = np.exp(difference**2 / -self.sigma2)
         Kc = centered(K)
         N = np.linalg.norm(Kc)
-        J = np.sum(Kc * target) / N
-        dJ_dK = (target - Kc * (J / N)) / N
+        J = np.sum(Kc * self.target) / N
+        dJ_dK = (self.target - Kc * (J / N)) / N
         # K_kl depends on f_k and f_l alike, hence the factor 2; dK/df_k = K (-2 / sigma2) (f_k - f_l)
-        gradient = np.sum(dJ_dK * K * difference, axis=1) * (-4.0 / sigma2)
-        return float(1.0 + lam - J), -gradient
-
-    return objective
+        gradient = np.sum(dJ_dK * K * difference, axis=1) * (-4.0 / self.sigma2)
+        return float(1.0 + self.lam - J), -gradient

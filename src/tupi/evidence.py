@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.cross_validation import label_folds
+from tupi.fusion.guard import Gain
 from tupi.labels import METRIC_NAMES, Labels, Pairs, Values
 from tupi.methods.base import Fit, Method
 from tupi.methods.supervised import CalibratedFit
@@ -53,18 +54,21 @@ def judge(method: Method, prepared: Prepared, labels: Labels, accepted: bool, n_
     if found is None:
         sentence = f"The gain could not be judged: no fold of the {size} labels leaves labels on both sides."
         return Evidence(metric, nan, nan, nan, nan, accepted, size, sentence)
-    before, after, error = found
-    low, high = after - before - 1.96 * error, after - before + 1.96 * error
-    return Evidence(
-        metric,
-        before,
-        after,
-        low,
-        high,
-        accepted,
-        size,
-        _sentence(metric, before, after, low, high, size, accepted),
-    )
+    return stated(Gain(*found), labels, prepared.problem.task, accepted)
+
+
+def stated(gain: Gain, labels: Labels, task: str, accepted: bool) -> Evidence:
+    """Return a gain that was measured on held-out labels as evidence, with a 95 per cent interval and in words."""
+    metric, size = metric_of(labels, task), n_labels(labels)
+    if size < MIN_LABELS or not np.isfinite(gain.error):
+        nan = float("nan")
+        verdict = "" if accepted else " The initial predictions were returned unchanged."
+        sentence = f"{size} labels are too few to judge the gain by; at least {MIN_LABELS} are needed.{verdict}"
+        return Evidence(metric, nan, nan, nan, nan, accepted, size, sentence)
+    before, after = gain.before, gain.after
+    low, high = after - before - 1.96 * gain.error, after - before + 1.96 * gain.error
+    sentence = _sentence(metric, before, after, low, high, size, accepted)
+    return Evidence(metric, before, after, low, high, accepted, size, sentence)
 
 
 def metric_of(labels: Labels, task: str) -> str:

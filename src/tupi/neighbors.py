@@ -22,6 +22,7 @@ BLOCK_ENTRIES = 1 << 24  # distances held at once by the exact search
 PROJECTED = 64  # dimensions in which candidates are looked for
 PROBED = 32  # cells of the inverted file that each query visits
 SAMPLE = 100_000  # points that place the cells
+PATTERNS = 256  # sets of missing views, the most frequent first, that are filled by more than the mean
 Array = NDArray[Any]
 
 
@@ -66,7 +67,7 @@ def nearest_points(
     if complete and d <= TREE_COLUMNS:
         found = _tree(points.columns, k)
     elif n >= EXACT_LIMIT and (faiss := _faiss()) is not None:
-        found = _inverted_file(faiss, points.columns, k)
+        found = _inverted_file(faiss, points.columns if complete else _filled(points), k)
     else:
         if n >= EXACT_LIMIT and progress is not None:
             progress(f"Comparing all {n} items with one another; with faiss-cpu installed this is much faster")
@@ -111,6 +112,23 @@ def _brute_shared(points: Points, k: int) -> NDArray[np.int64]:
         # A point's own infinite distance may tie with those of points that share no view; it is sorted out later.
         found[rows] = np.argpartition(squared, k - 1, axis=1)[:, :k]
     return found
+
+
+def _filled(points: Points) -> Array:
+    """Return the points with missing views predicted linearly from the others: good enough to find candidates by."""
+    X, P = points.columns.copy(), points.present
+    widths = np.diff(points.offsets)
+    together = np.maximum(P.T.astype(np.float64) @ P, 1.0)
+    covariance = (X.T @ X) / np.repeat(np.repeat(together, widths, axis=0), widths, axis=1)
+    covariance.flat[:: len(covariance) + 1] += 0.01 * np.trace(covariance) / len(covariance)
+    patterns, which, counts = np.unique(P, axis=0, return_inverse=True, return_counts=True)
+    for pattern in np.argsort(-counts)[:PATTERNS]:
+        known = np.repeat(patterns[pattern], widths)
+        if not known.all():
+            rows = np.flatnonzero(which == pattern)
+            predict = np.linalg.solve(covariance[np.ix_(known, known)], covariance[np.ix_(known, ~known)])
+            X[np.ix_(rows, ~known)] = X[np.ix_(rows, known)] @ predict
+    return X
 
 
 def _inverted_file(faiss: Any, X: Array, k: int) -> NDArray[np.int64]:

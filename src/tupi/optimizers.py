@@ -1,4 +1,4 @@
-"""Minimisation within one step of Algorithm 1. Both ways never accept a point of higher energy.
+"""Minimisation within one step of Algorithm 1. No way ever accepts a point of higher energy.
 
 Vectors are measured by their root mean square, so that the number of items does not change the path: a data set and
 two copies of it take the same steps.
@@ -66,6 +66,38 @@ def lbfgs(objective: Objective, f: Vector, max_iter: int, tol: float = 1e-9) -> 
     return f, energies
 
 
+def barzilai_borwein(objective: Objective, f: Vector, max_iter: int) -> tuple[Vector, list[float]]:
+    """Minimise by gradient steps whose length comes from the curvature met two steps before.
+
+    The delay (Barzilai and Borwein's rule with a retard) lets a step be decided before its gradient is known, so that
+    an engine can compute the gradient, move, and sum up for the next energy in a single read of the embedding.
+    """
+    energy, gradient = objective(f)
+    energies = [energy]
+    length = FIRST_MOVE * np.sqrt(len(f)) / max(float(np.linalg.norm(gradient)), np.finfo(float).tiny)
+    shortest = 1e-4 * length
+    before: tuple[Vector, Vector] | None = None
+    for _ in range(max_iter):
+        gradient, new_f, new_energy = objective.move(f, length)
+        if before is not None:  # the pair of the step before is complete now; it serves the step after this one
+            s, y = f - before[0], gradient - before[1]
+            sy = float(s @ y)
+            following = float(s @ s) / sy if sy > 0 else 4 * length
+        else:
+            following = 2 * length
+        while new_energy > energy and length > shortest:
+            length *= 0.3
+            new_f = f - length * gradient
+            new_energy = objective(new_f)[0]
+        if new_energy > energy:
+            break
+        before = (f, gradient)
+        f, energy = new_f, new_energy
+        energies.append(energy)
+        length = float(np.clip(following, length / 5, length * 5))
+    return f, energies
+
+
 def gradient_descent(objective: Objective, f: Vector, max_iter: int, tol: float = 1e-9) -> tuple[Vector, list[float]]:
     """Minimise by plain gradient descent, as the paper does; the step is halved whenever the energy would rise."""
     energy, gradient = objective(f)
@@ -115,4 +147,4 @@ def _backtrack(
     return None
 
 
-OPTIMIZERS: dict[str, Minimizer] = {"lbfgs": lbfgs, "gradient": gradient_descent}
+OPTIMIZERS: dict[str, Minimizer] = {"bb": barzilai_borwein, "lbfgs": lbfgs, "gradient": gradient_descent}

@@ -85,6 +85,11 @@ class Denoised:
         Names of class columns.
     notes : tuple of str
         What the method wants a person to know, such as which setting was chosen and why.
+    uncertainty : ndarray of shape (n,) or None
+        From "fuse" and "auto" with labels: standard deviation of the label that each item would get, in the units of
+        the predictions (of a class's share, for classification); NaN for items without any view.
+    suggested : ndarray of shape (k,) or (k, 2), or None
+        Items, or pairs, to label next, see `suggest`.
     """
 
     predictions: NDArray[np.float64]
@@ -99,11 +104,40 @@ class Denoised:
     index: pd.Index | None = None
     classes: tuple[Any, ...] | None = None
     notes: tuple[str, ...] = field(default=())
+    uncertainty: NDArray[np.float64] | None = None
+    suggested: NDArray[np.int64] | None = None
 
     @property
     def changed(self) -> bool:
         """Whether any prediction differs from the initial one."""
         return not np.array_equal(self.predictions, self.initial)
+
+    def suggest(self, k: int = 10) -> NDArray[np.int64]:
+        """Return the items to label next: those whose labels would lower the uncertainty of all items most.
+
+        The first one is best alone, the next one best after it, and so on; two alike items do not come together.
+
+        Parameters
+        ----------
+        k : int
+            How many.
+
+        Returns
+        -------
+        ndarray of shape (k,) or (k, 2)
+            Positions of items; of pairs to compare, if the labels were pairs. Fewer if there are no more.
+        """
+        if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or k < 1:
+            raise InputError(f"k: found {k!r}; accepted: a whole number of at least 1.")
+        if self.suggested is None:
+            raise InputError(
+                f"suggest: method {self.method!r} does not know how sure it is; accepted: method 'auto' or 'fuse'."
+            )
+        if len(self.suggested) >= k or self.suggested.ndim == 2 or self.uncertainty is None:
+            return self.suggested[:k]
+        others = np.setdiff1d(np.flatnonzero(np.isfinite(self.uncertainty)), self.suggested)
+        others = others[np.argsort(-self.uncertainty[others], kind="stable")]
+        return np.concatenate([self.suggested, others])[:k]
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row per item: initial, prediction, and for scores the rank before and after."""
@@ -142,6 +176,7 @@ class Denoised:
             "meta": np.array(json.dumps(meta)),
             **{name: _to_text(getattr(self, name)) for name in ("weights", "dependence", "history")},
         }
+        arrays |= {name: value for name in ("uncertainty", "suggested") if (value := getattr(self, name)) is not None}
         if self.index is not None:
             numeric = meta["index_kind"] == "number"
             arrays["index"] = self.index.to_numpy() if numeric else self.index.astype(str).to_numpy(dtype=str)
@@ -197,5 +232,7 @@ def load(path: str | Path) -> Denoised:
         index=index,
         classes=tuple(meta["classes"]) if meta["classes"] else None,
         notes=tuple(meta["notes"]),
+        uncertainty=arrays.get("uncertainty"),
+        suggested=arrays.get("suggested"),
         **frames,
     )

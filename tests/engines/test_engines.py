@@ -1,5 +1,9 @@
 """Energies, gradients and engines, each against something slower and simpler."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -9,7 +13,9 @@ from tupi.energy import view_weights
 from tupi.engines.exact import ExactEngine
 from tupi.engines.fused import FusedEngine
 from tupi.engines.lowrank import LowRankEngine
-from tupi.kernels.embedding import EmbeddingOptions, embed, exact_kernel
+from tupi.engines.passes import gradient as gradient_pass
+from tupi.engines.passes import grid_sums, hat_counts
+from tupi.kernels.embedding import Embedding, EmbeddingOptions, embed, exact_kernel, normalized_factor
 from tupi.optimizers import gradient_descent, lbfgs
 from tupi.views import View
 
@@ -27,7 +33,7 @@ def make_engines(n=60, kernel="gaussian", rank=50, seed=0):
     return f, {
         "exact": ExactEngine(kernels, SIGMA2),
         "reference": LowRankEngine(embedding, SIGMA2),
-        "fused": FusedEngine(embedding, SIGMA2),
+        "fused": FusedEngine(embedding, f, SIGMA2),
     }
 
 
@@ -117,7 +123,7 @@ def test_weights_are_the_formula_and_pick_one_view_in_the_limit():
 
 
 @pytest.mark.parametrize("engine", ["exact", "reference", "fused"])
-@pytest.mark.parametrize("optimizer", ["lbfgs", "gradient"])
+@pytest.mark.parametrize("optimizer", ["bb", "lbfgs", "gradient"])
 def test_energy_never_rises_within_a_step(engine, optimizer):
     f, engines = make_engines(80)
     for step in denoise_steps(engines[engine], f, 0.5, 0.1, 4, optimizer, inner_iter=8):
@@ -132,3 +138,71 @@ def test_minimisation_reaches_a_stationary_point():
     assert np.linalg.norm(objective(end)[1]) < 2e-3 * np.linalg.norm(objective(f)[1])
     _, slow_energies = gradient_descent(objective, f, 3000)
     assert energies[-1] <= slow_energies[-1] + 1e-4  # plain descent needs far more steps and is not better
+
+
+@pytest.mark.parametrize("n", [3000, 25_000])  # one part, and several
+def test_one_fused_gradient_step_is_the_separate_passes(n):
+    rng = np.random.default_rng(0)
+    f = rng.normal(size=n)
+    f = (f - f.mean()) / f.std()
+    factors = normalized_factor(rng.normal(size=(n, 6)) + f[:, None])
+    embedding = Embedding(("a", "b"), np.hstack([factors, normalized_factor(factors[:, :3] ** 2)]), np.array([0, 6, 9]))
+    engine, reference = FusedEngine(embedding, f, SIGMA2), LowRankEngine(embedding, SIGMA2)
+    weights = np.array([0.7, 0.3])
+    objective, expected = engine.objective(f, weights, LAM), reference.objective(f, weights, LAM)
+    start = f + 0.1 * rng.normal(size=n)
+    energy, gradient = objective(start)
+    length = 0.05 * np.sqrt(n) / np.linalg.norm(gradient)
+    moved = objective.move(start, length)
+    np.testing.assert_allclose(moved[0], gradient, atol=1e-12)
+    np.testing.assert_allclose(moved[1], start - length * gradient, atol=1e-9)
+    assert moved[2] == pytest.approx(objective(moved[1] + 0.0)[0], abs=1e-7)
+    reference_energy, reference_gradient = expected(start)
+    assert energy == pytest.approx(reference_energy, abs=2e-3 * reference_energy)
+    assert np.linalg.norm(gradient - reference_gradient) < 2e-2 * np.linalg.norm(reference_gradient)
+    assert expected.move(start, length)[2] == pytest.approx(moved[2], abs=2e-3 * reference_energy)
+
+
+def naive_grid_sums(U, x, points):
+    S = np.zeros((points, U.shape[1]))
+    for k in range(len(x)):
+        for g in range(points):
+            S[g] += max(0.0, 1.0 - abs(min(max(x[k], 0.0), points - 1) - g)) * U[k]
+    return S
+
+
+def test_passes_are_the_sums_that_they_say():
+    rng = np.random.default_rng(1)
+    U = rng.normal(size=(200, 5)).astype(np.float32)
+    x = rng.uniform(-1, 11, size=200)  # some beyond the grid, on either side
+    np.testing.assert_allclose(grid_sums(U, x, 11), naive_grid_sums(U, x, 11), atol=1e-5)
+    counts, bands = hat_counts(x, 11)
+    hats = np.array([[max(0.0, 1.0 - abs(min(max(v, 0.0), 10.0) - g)) for g in range(11)] for v in x])
+    np.testing.assert_allclose(counts, hats.sum(axis=0), atol=1e-12)
+    np.testing.assert_allclose(bands[0], (hats**2).sum(axis=0), atol=1e-12)
+    np.testing.assert_allclose(bands[1][:-1], (hats[:, :-1] * hats[:, 1:]).sum(axis=0), atol=1e-12)
+    H, h = rng.normal(size=(11, 5)).astype(np.float32), rng.normal(size=11)
+    inside = (x > 0) & (x < 10)
+    expected = np.where(inside, np.einsum("kj,kg,gj->k", U, hats, H) + hats @ h, 0.0)
+    np.testing.assert_allclose(gradient_pass(U, x, H, h), expected, atol=1e-5)
+
+
+def test_passes_do_not_depend_on_the_number_of_threads():
+    code = (
+        "import numpy as np, numba, sys;"
+        "from tupi.engines.passes import grid_sums;"
+        "rng = np.random.default_rng(0);"
+        "U = rng.normal(size=(20000, 7)).astype(np.float32); x = np.sort(rng.uniform(0, 50, 20000));"
+        "print(grid_sums(U, x, 51).tobytes().hex()[:4000])"
+    )
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "NUMBA_NUM_THREADS": threads},
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout
+        for threads in ("1", "2")
+    }
+    assert len(outputs) == 1

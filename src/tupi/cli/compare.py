@@ -205,20 +205,21 @@ def _print(found: Comparison) -> None:
         return "" if pd.isna(value) else f"{factor * value:{sign}.{1 if in_points else 3}f}"
 
     console = Console(highlight=False)
-    unit = ", per cent" if in_points else ""
-    title = f"{found.metric}{unit}, on {found.n_labels:,} labels that the methods did not see"
-    table = Table(box=box.SIMPLE_HEAD, title=f"{title[0].upper()}{title[1:]}")
-    for name in ("method", "before", "after", "gain", "95% interval", "seconds", "verdict"):
-        table.add_column(name, justify="left" if name in ("method", "verdict") else "right")
     rows: list[dict[Any, Any]] = found.table.to_dict(orient="records")
+    judged = [row for row in rows if not pd.isna(row["before"])]
+    # All methods meet the same held-out labels, so that there is one score before.
+    before = f": {number(judged[0]['before'])}{'%' if in_points else ''} before" if judged else ""
+    title = f"{found.metric} on {found.n_labels:,} labels that the methods did not see{before}"
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, title=f"{title[0].upper()}{title[1:]}")
+    for name in ("method", "after", "gain", "95% interval", "time", "verdict"):
+        table.add_column(name, justify="left" if name in ("method", "verdict") else "right", no_wrap=True)
     for row in rows:
         table.add_row(
             row["method"],
-            number(row["before"]),
             number(row["after"]),
             number(row["gain"], "+"),
             "" if pd.isna(row["low"]) else f"{number(row['low'], '+')} to {number(row['high'], '+')}",
-            "" if pd.isna(row["seconds"]) else f"{row['seconds']:.1f}",
+            "" if pd.isna(row["seconds"]) else f"{row['seconds']:.1f} s",
             Text(row["verdict"], style=COLORS.get(row["verdict"], "")),
         )
     console.print(table)

@@ -11,6 +11,7 @@ from tupi import __version__
 from tupi.cli.demo import demo
 from tupi.cli.denoise import denoise
 from tupi.cli.hsic import hsic
+from tupi.cli.serve import serve
 from tupi.errors import InputError
 
 BAD_INPUT, INTERRUPTED = 2, 130
@@ -79,5 +80,5 @@ def tupi(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-for command in (denoise, demo, hsic):
+for command in (denoise, demo, hsic, serve):
     tupi.add_command(command)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tupi.energy import Matrix, Objective, Vector, matrix_objective
+from tupi.energy import Matrix, MatrixObjective, Objective, Vector
 from tupi.kernels.embedding import normalized_kernel
 from tupi.kernels.gaussian import kernel_matrix
 
@@ -36,4 +36,4 @@ class ExactEngine:
         target = self._kernel(f)
         for weight, K_i in zip(weights, self.kernels, strict=True):
             target += lam * weight * K_i
-        return matrix_objective(self.sigma2, target, lam)
+        return MatrixObjective(self.sigma2, target, lam)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tupi.energy import Objective, Vector, factor_alignment, factor_objective
+from tupi.energy import FactorObjective, Objective, Vector, factor_alignment
 from tupi.kernels.embedding import Embedding, normalized_factor
 from tupi.kernels.predictions import PredictionKernel
 
@@ -32,4 +32,4 @@ class LowRankEngine:
         """Return the energy of step t, whose f(t) is ``f``, as a function with its gradient."""
         kernel = PredictionKernel(f, self.sigma2, self.rank)
         anchor = normalized_factor(kernel.features(f))
-        return factor_objective(kernel, anchor, self.embedding, weights, lam)
+        return FactorObjective(kernel, anchor, self.embedding, weights, lam)

@@ -28,15 +28,19 @@ class PredictionKernel:
         The least number of grid points, K.
     rcond : float
         Eigenvalues of K_BB below this share of the largest are left out.
+    most : int, optional
+        Keep at most so many features.
     """
 
-    def __init__(self, f: NDArray[np.float64], sigma2: float, rank: int = 50, rcond: float = RCOND) -> None:
+    def __init__(
+        self, f: NDArray[np.float64], sigma2: float, rank: int = 50, rcond: float = RCOND, most: int | None = None
+    ) -> None:
         self.sigma2 = sigma2
         sigma = np.sqrt(sigma2)
         low, high = f.min() - MARGIN * sigma, f.max() + MARGIN * sigma
         points = int(np.clip(np.ceil(3 * (high - low) / sigma), rank, MAX_POINTS))
         self.grid = np.linspace(low, high, points)
-        self.root = inverse_root(self.grid[:, None], sigma2, rcond)
+        self.root = inverse_root(self.grid[:, None], sigma2, rcond)[:, -most if most else None :]
 
     def features(self, f: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return phi(f), one row per prediction."""

@@ -7,9 +7,11 @@ from typing import Any
 from tupi.errors import InputError, nearest
 from tupi.methods.auto import Auto
 from tupi.methods.base import Method
+from tupi.methods.fuse import Fuse
+from tupi.methods.smooth import Smooth
 from tupi.methods.tupi import Tupi
 
-METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (Auto, Tupi)}
+METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (Auto, Tupi, Smooth, Fuse)}
 
 
 def methods() -> list[str]:
@@ -29,7 +31,7 @@ def make_method(method: Any, params: dict[str, Any]) -> Method:
         hint = nearest(str(method), METHODS)
         raise InputError(f"method: found {method!r}; accepted: {', '.join(METHODS)}, or a method object.{hint}")
     kind = METHODS[method]
-    if method == "auto" and params:
+    if method == "auto" and not set(params) <= set(Auto.__dataclass_fields__):
         kind = Tupi  # whoever sets a parameter of the paper's method means that method
     known = list(kind.__dataclass_fields__)
     for name in params:

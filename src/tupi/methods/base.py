@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tupi.denoiser import Step
 from tupi.errors import InputError
+from tupi.fusion.guard import Gain
 from tupi.labels import Labels
 from tupi.paths import Watch
 from tupi.prepared import Prepared
@@ -32,6 +33,12 @@ class Fit:
         With labels: the score at each step, on the labels that chose it.
     notes : tuple of str
         Sentences for a person.
+    gain : Gain, optional
+        From methods that judge themselves: the score before and after on labels that were left out.
+    uncertainty : ndarray of shape (n_items,), optional
+        Standard deviation of each item, in the units of the final predictions.
+    suggested : ndarray of shape (k,) or (k, 2), optional
+        Items, or pairs, among those that take part, whose labels would teach most; the best first.
     """
 
     columns: NDArray[np.float64]
@@ -39,6 +46,9 @@ class Fit:
     steps: list[Step]
     scores: list[float]
     notes: tuple[str, ...] = ()
+    gain: Gain | None = None
+    uncertainty: NDArray[np.float64] | None = None
+    suggested: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

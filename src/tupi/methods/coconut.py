@@ -19,6 +19,7 @@ from tupi.paths import Watch
 from tupi.prepared import Prepared
 
 LAM_GRID = tuple(float(lam) for lam in 10.0 ** np.arange(-1.0, 3.25, 0.5))
+CLASS_LAM_GRID = LAM_GRID[:7]  # beyond 100 everything joins the largest class
 K_GRID = (10, 5, 20)
 DEFAULT_LAM, DEFAULT_K = 1.0, 10
 Array = NDArray[np.float64]
@@ -35,7 +36,8 @@ class Coconut(Method):
     Parameters
     ----------
     lam : float, optional
-        lambda^C: how smooth the result shall be. None: with labels chosen from 0.1 to 1000, without them 1.
+        lambda^C: how smooth the result shall be. None: with labels chosen from 0.1 to 1000 (to 100 for
+        classification), without them 1.
     n_neighbors : int, optional
         k^C: neighbours of each item. None: with labels chosen from 5, 10 and 20, without them 10.
     """
@@ -65,7 +67,8 @@ class Coconut(Method):
     def fit(self, prepared: Prepared, labels: Labels | None, watch: Watch | None = None) -> Fit:
         """Minimise the energy; with labels, for all settings that are left open."""
         ks = K_GRID if labels is not None else (DEFAULT_K,)
-        lams = LAM_GRID if labels is not None else (DEFAULT_LAM,)
+        grid = CLASS_LAM_GRID if prepared.problem.task == "classification" else LAM_GRID
+        lams = grid if labels is not None else (DEFAULT_LAM,)
         return fit_swept(
             [replace(self, n_neighbors=k) for k in (ks if self.n_neighbors is None else (self.n_neighbors,))],
             "lam",

@@ -8,7 +8,7 @@ from functools import partial
 from typing import ClassVar
 
 from tupi.denoiser import Engine
-from tupi.energy import Objective, Vector
+from tupi.energy import Objective, PlainObjective, Vector
 from tupi.errors import InputError
 from tupi.graphs import Graph, graph
 from tupi.labels import Labels
@@ -46,14 +46,21 @@ class SmoothEngine:
 
     def objective(self, f: Vector, weights: Vector, lam: float) -> Objective:
         """Return f -> O(f; t) + strength f^T L f, with its gradient."""
-        inner = self.engine.objective(f, weights, lam)
+        return SmoothObjective(self.engine.objective(f, weights, lam), self.edges, self.strength)
 
-        def objective(f: Vector) -> tuple[float, Vector]:
-            energy, gradient = inner(f)
-            Lf = self.edges.laplacian_times(f[:, None])[:, 0]
-            return energy + self.strength * float(f @ Lf), gradient + 2.0 * self.strength * Lf
 
-        return objective
+class SmoothObjective(PlainObjective):
+    """The energy of one step, see `SmoothEngine`."""
+
+    def __init__(self, alone: Objective, edges: Graph, strength: float) -> None:
+        super().__init__()
+        self.alone, self.edges, self.strength = alone, edges, strength
+
+    def evaluate(self, f: Vector) -> tuple[float, Vector]:
+        """Return the energy at f and its gradient."""
+        energy, gradient = self.alone(f)
+        Lf = self.edges.laplacian_times(f[:, None])[:, 0]
+        return energy + self.strength * float(f @ Lf), gradient + 2.0 * self.strength * Lf
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -59,8 +59,8 @@ class Tupi(Method):
         Graph and duration of diffusion kernels.
     engine : {"fused", "reference", "exact"}
         How sums over items are computed: compiled, numpy, or whole n x n matrices.
-    optimizer : {"lbfgs", "gradient"}
-        How each step's energy is minimised; ``"gradient"`` is the paper's.
+    optimizer : {"bb", "lbfgs", "gradient"}
+        How each step's energy is minimised: Barzilai and Borwein's steps, quasi-Newton, or the paper's plain descent.
     inner_iter : int
         Points that each minimisation may accept.
     patience : int
@@ -82,8 +82,8 @@ class Tupi(Method):
     n_neighbors: int = 10
     time: float = 5.0
     engine: str = "fused"
-    optimizer: str = "lbfgs"
-    inner_iter: int = 5
+    optimizer: str = "bb"
+    inner_iter: int = 6
     patience: int = 1
     n_threads: int | None = None
 
@@ -136,8 +136,10 @@ class Tupi(Method):
                     f"engine: 'exact' needs n x n matrices; found n = {len(f)}, accepted: at most {EXACT_LIMIT}."
                 )
             return ExactEngine(prepared.kernels(options), sigma2)
-        kind = FusedEngine if self.engine == "fused" else LowRankEngine
-        return kind(prepared.embedding(options), sigma2, self.rank)
+        embedding = prepared.embedding(options)
+        if self.engine == "fused":
+            return FusedEngine(embedding, f, sigma2, self.rank)
+        return LowRankEngine(embedding, sigma2, self.rank)
 
     def steps(self, prepared: Prepared) -> Iterator[Step]:
         """Yield the steps of Algorithm 1, the columns of class scores side by side; the setting must be complete."""

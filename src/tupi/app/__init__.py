@@ -1,0 +1,1 @@
+"""The page of `tupi serve`: a session that knows no HTTP, a small server, and hand-written modules for the browser."""

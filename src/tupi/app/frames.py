@@ -1,0 +1,61 @@
+"""Arrays on their way to a browser: a small JSON header, then little-endian numbers."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+TYPES = {"f4": "<f4", "i4": "<i4", "u1": "u1"}
+KINDS = {"f": "f4", "i": "i4", "u": "u1"}
+
+
+def encode(facts: dict[str, Any], **arrays: NDArray[Any]) -> bytes:
+    """Return one frame: its length, the header's length, the header, and the arrays in the header's order.
+
+    The header is padded so that each array begins at a multiple of four, where a browser can use it in place; the
+    length at the front lets frames follow one another in one stream.
+    """
+    parts, listed = [], []
+    for name, array in arrays.items():
+        kind = KINDS[array.dtype.kind]
+        data = np.ascontiguousarray(array, dtype=TYPES[kind]).tobytes()
+        listed.append({"name": name, "type": kind, "length": len(array)})
+        parts.append(data + b"\0" * (-len(data) % 4))
+    header = json.dumps(facts | {"arrays": listed}, allow_nan=False, separators=(",", ":")).encode()
+    header += b" " * (-len(header) % 4)
+    body = b"".join(parts)
+    return struct.pack("<II", 8 + len(header) + len(body), len(header)) + header + body
+
+
+def decode(frame: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the facts and arrays of one frame."""
+    _, size = struct.unpack_from("<II", frame)
+    facts = json.loads(frame[8 : 8 + size])
+    position, arrays = 8 + size, {}
+    for entry in facts.pop("arrays"):
+        array = np.frombuffer(frame, TYPES[entry["type"]], entry["length"], position)
+        arrays[entry["name"]] = array
+        position += array.nbytes + (-array.nbytes % 4)
+    return facts, arrays
+
+
+def text_arrays(texts: list[str]) -> dict[str, NDArray[Any]]:
+    """Return texts as two arrays: where each begins, and all bytes."""
+    encoded = [text.encode("utf-8", "backslashreplace") for text in texts]
+    starts = np.zeros(len(encoded) + 1, np.int32)
+    np.cumsum([len(one) for one in encoded], out=starts[1:])
+    return {"starts": starts, "bytes": np.frombuffer(b"".join(encoded), np.uint8)}
+
+
+def finite(value: float | None) -> float | None:
+    """Return a number as JSON can hold it: what is not finite becomes None."""
+    return float(value) if value is not None and np.isfinite(value) else None
+
+
+def numbers(values: NDArray[Any]) -> list[float | None]:
+    """Return numbers as JSON can hold them."""
+    return [finite(value) for value in np.asarray(values, float).tolist()]

@@ -1,0 +1,52 @@
+"""Threads that do the most urgent thing next, a piece at a time."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+Piece = Callable[[], None]
+log = logging.getLogger(__name__)
+
+
+class Lane:
+    """One thread. Pieces are short, so that something more urgent soon gets its turn.
+
+    Parameters
+    ----------
+    name : str
+        For logs.
+    choose : callable
+        Returns the next piece of work, or None to sleep until `wake`.
+    """
+
+    def __init__(self, name: str, choose: Callable[[], Piece | None]) -> None:
+        self._choose = choose
+        self._work = threading.Event()
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name=f"tupi-{name}", daemon=True)
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Have the thread look for work."""
+        self._work.set()
+
+    def close(self, timeout: float = 2.0) -> None:
+        """End after the current piece; a piece that takes longer than the timeout ends with the process."""
+        self._closed = True
+        self._work.set()
+        self._thread.join(timeout)
+
+    def _run(self) -> None:
+        while not self._closed:
+            self._work.clear()  # before the look, so that what comes in during it is not missed
+            try:
+                piece = self._choose()
+                if piece is not None:
+                    piece()
+            except Exception:  # a piece that fails must not end the page for everybody
+                log.exception("A background task failed")
+                continue
+            if piece is None:
+                self._work.wait()

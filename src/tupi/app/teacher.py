@@ -1,0 +1,219 @@
+"""Questions to people, their answers, and the gain that these show so far."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from tupi.app.answers import Answer, AnswerFile
+from tupi.app.explorer import CANDIDATE_STEPS, Explorer
+from tupi.app.frames import finite
+from tupi.app.knowledge import as_pairs, count_votes, merge
+from tupi.app.lanes import Lane, Piece
+from tupi.app.pairs import Pair, candidate_weights, next_pair
+from tupi.app.signals import Signal
+from tupi.app.trails import Relabelled
+from tupi.denoiser import Step
+from tupi.errors import InputError
+from tupi.evidence import judge, n_labels
+from tupi.labels import Labels, score
+from tupi.methods.tupi import Tupi
+from tupi.result import Evidence
+
+MAX_PENDING = 1_000  # raters with an open question
+
+
+class Teacher:
+    """Asks, saves, and judges.
+
+    Parameters
+    ----------
+    file : AnswerFile
+        Where answers go.
+    explorer : Explorer
+        Knows candidate rankings.
+    labels : Values, Pairs or None
+        What was known before the first answer.
+    kernel : str
+        Kernels of the candidates.
+    signal : Signal
+        Told when answers or the gain changed.
+    changed : callable
+        Called with the labels that hold from now on.
+    """
+
+    def __init__(
+        self,
+        file: AnswerFile,
+        explorer: Explorer,
+        labels: Labels | None,
+        kernel: str,
+        signal: Signal,
+        changed: Callable[[Labels | None], None],
+    ) -> None:
+        self.file, self._explorer, self._known, self._kernel = file, explorer, labels, kernel
+        self._signal, self._changed = signal, changed
+        self._pending: dict[str, Pair] = {}
+        self._settings: list[Tupi] = []
+        self._lock = threading.RLock()
+        self._evidence: Evidence | None = None
+        self._judged = (-1, -1)  # number of changes of the answers, and of steps known, that the evidence is about
+        self._changes = 0
+        self._lane = Lane("gain", self._next_judgement)
+        self._leave = signal.listen(self._lane.wake)
+        changed(self.labels())
+
+    def close(self) -> None:
+        """End the thread and let others use the file."""
+        self._leave()
+        self._lane.close()
+        self.file.close()
+
+    @property
+    def possible(self) -> bool:
+        """Whether pairs can be asked about: class scores have no higher and lower."""
+        return self._explorer.prepared.problem.task != "classification"
+
+    def labels(self, use: str = "both") -> Labels | None:
+        """Return the labels of the file, the answers, or both together."""
+        votes = count_votes(self.file.answers)
+        if use == "file":
+            return self._known
+        if use == "answers":
+            return as_pairs(votes)
+        return merge(self._known, votes, self._explorer.prepared.random_state)
+
+    def uses(self) -> list[str]:
+        """Return which labels there are to use, the default first."""
+        answered = as_pairs(count_votes(self.file.answers)) is not None
+        if self._known is None:
+            return ["answers"] if answered else []
+        return ["both", "answers", "file"] if answered else ["file"]
+
+    # Asking
+
+    def question(self, rater: str) -> Pair | None:
+        """Return the pair that a rater is asked about: the same until it is answered."""
+        if not self.possible:
+            raise InputError("task: class scores have no higher and lower; accepted: ranking or regression.")
+        with self._lock:
+            if not self._settings:
+                self._settings = self._explorer.follow_candidates(self._kernel)
+            if rater not in self._pending:
+                pair = self._choose(rater)
+                if pair is None:
+                    return None
+                while len(self._pending) >= MAX_PENDING:
+                    self._pending.pop(next(iter(self._pending)))
+                self._pending[rater] = pair
+            return self._pending[rater]
+
+    def _choose(self, rater: str) -> Pair | None:
+        answers = self.file.answers
+        # What anybody answered is known; what this rater skipped stays skipped; what others look at now is theirs.
+        taken = {
+            (min(a.left, a.right), max(a.left, a.right)) for a in answers if a.verdict != "skip" or a.rater == rater
+        }
+        taken |= {(min(pair), max(pair)) for who, pair in self._pending.items() if who != rater}
+        candidates, weights = self._candidates()
+        seed = self._explorer.prepared.random_state
+        rng = np.random.default_rng([seed, len(answers), *rater.encode()])
+        return next_pair(candidates, weights, taken, rng)
+
+    def _candidates(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return candidate rankings, the initial one first, and how probable each is after the labels so far."""
+        problem = self._explorer.prepared.problem
+        rows, scores = [problem.initial], []
+        labels = self.labels()
+        for setting in self._settings:
+            known = self._explorer.trails.known(setting)
+            for t in (1, 3, CANDIDATE_STEPS):
+                if t < len(known):
+                    row = problem.initial.copy()
+                    row[self._explorer.prepared.items] = known[t].f[:, 0]
+                    rows.append(row)
+                    scores.append(self._explorer.score(setting, t))
+        items = self._explorer.prepared.items
+        table = np.array(rows, dtype=np.float32)
+        table = (table - table[:, items].mean(axis=1)[:, None]) / table[:, items].std(axis=1)[:, None]
+        if labels is None:
+            return table, np.full(len(rows), 1 / len(rows))
+        first = score(problem.initial, labels, problem.task)
+        agreed = np.array([first, *(first if one is None else one for one in scores)])
+        return table, candidate_weights(np.clip(agreed, 0, 1), n_labels(labels))
+
+    # Answering
+
+    def answer(self, rater: str, left: int, right: int, verdict: str, key: str) -> None:
+        """Save an answer; when this returns, a kill cannot lose it."""
+        self.file.append(Answer(key, rater, left, right, verdict))
+        with self._lock:
+            if self._pending.get(rater) in ((left, right), (right, left)):
+                del self._pending[rater]
+        self._moved_on()
+
+    def undo(self, rater: str, key: str) -> Answer | None:
+        """Take a rater's last answer back, and ask the same again."""
+        undone = self.file.undo(rater, key)
+        if undone is not None:
+            with self._lock:
+                self._pending[rater] = (undone.left, undone.right)
+            self._moved_on()
+        return undone
+
+    def _moved_on(self) -> None:
+        with self._lock:
+            self._changes += 1
+        self._changed(self.labels())
+        self._signal.changed()
+
+    def progress(self, rater: str = "") -> dict[str, Any]:
+        """Return how many answers there are, by everybody and by one rater."""
+        answers = self.file.answers
+        mine = [answer for answer in answers if answer.rater == rater]
+        counts = {verdict: sum(a.verdict == verdict for a in mine) for verdict in ("left", "right", "equal", "skip")}
+        pairs = as_pairs(count_votes(answers))
+        return {
+            "answers": len(answers),
+            "raters": len({answer.rater for answer in answers}),
+            "mine": len(mine),
+            "mine_by": counts,
+            "pairs": 0 if pairs is None else len(pairs.higher),
+        }
+
+    # Judging
+
+    def gain(self) -> dict[str, Any] | None:
+        """Return the latest judgement, with whether it is about all answers so far."""
+        with self._lock:
+            if self._evidence is None:
+                return None
+            facts = asdict(self._evidence) | {"gain": self._evidence.gain, "current": self._judged[0] == self._changes}
+        return {name: finite(value) if isinstance(value, float) else value for name, value in facts.items()}
+
+    def _next_judgement(self) -> Piece | None:
+        with self._lock:
+            known = min((len(self._explorer.trails.known(s)) for s in self._settings), default=0)
+            now = (self._changes, known > CANDIDATE_STEPS)
+            return None if now == self._judged or known < 2 else lambda: self._judge(now)
+
+    def _judge(self, now: tuple[int, bool]) -> None:
+        labels = self.labels()
+        evidence = None
+        if labels is not None:
+            open_settings = {"kernel": self._kernel, "lam": None, "sigma_w2": None, "n_iter": None}
+            prepared = Relabelled(self._explorer.prepared, labels, self._walk)
+            evidence = judge(Tupi(**self._explorer.base.params() | open_settings), prepared, labels, accepted=True)
+        with self._lock:
+            self._judged, self._evidence = now, evidence
+        self._signal.changed()
+
+    def _walk(self, setting: Tupi) -> Iterator[Step]:
+        """Yield the known steps of a candidate; settings that `Tupi` tries differ from it in their number of steps."""
+        (candidate,) = (s for s in self._settings if (s.lam, s.sigma_w2) == (setting.lam, setting.sigma_w2))
+        return itertools.islice(self._explorer.trails.walk(candidate), CANDIDATE_STEPS + 1)

@@ -1,0 +1,165 @@
+"""`tupi serve`: a local page to look, teach and decide."""
+
+from __future__ import annotations
+
+import logging
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tupi.cli.denoise import named_paths, parsed_settings
+from tupi.errors import InputError
+
+if TYPE_CHECKING:
+    from tupi.app.looks import Look
+    from tupi.app.source import Source
+    from tupi.methods.tupi import Tupi
+
+LOCAL = ("127.0.0.1", "localhost", "::1")
+EXAMPLE = """\b
+Examples:
+  tupi serve --demo
+  tupi serve scores.csv --features gist=gist.npy --images photos --answers answers.jsonl
+"""
+
+
+@click.command(epilog=EXAMPLE)
+@click.argument("scores", type=str, required=False)
+@click.option(
+    "--features",
+    multiple=True,
+    metavar="NAME=FILE",
+    help="A view of the same items, and its name; repeat for more. FILE.npz:KEY takes one array of several.",
+)
+@click.option("--labels", metavar="FILE", help="What is known already, as for `tupi denoise`.")
+@click.option("--id", "id_column", metavar="COLUMN", help="Column that identifies items, in all tables.")
+@click.option(
+    "--score", multiple=True, metavar="COLUMN", help="Score column of SCORES, if it has several; repeat for classes."
+)
+@click.option("--label", metavar="COLUMN", help="Value column of the labels, if they have several.")
+@click.option("--method", default="tupi", show_default=True, help="The method to look at first.")
+@click.option(
+    "--task",
+    type=click.Choice(["ranking", "regression", "classification"]),
+    default="ranking",
+    show_default=True,
+    help="What the scores are for.",
+)
+@click.option(
+    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the paper's method; repeat for more."
+)
+@click.option("--impute", type=click.Choice(["median"]), help="Fill in single missing values of features.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same result.")
+@click.option("--demo", is_flag=True, help="Show the demonstration's data instead of files.")
+@click.option("--images", metavar="FOLDER", help="Pictures called like the items, with or without their suffix.")
+@click.option("--image-column", metavar="COLUMN", help="Column of SCORES that names each item's picture.")
+@click.option("--answers", metavar="FILE", help="Where answers are appended.  [default: answers.jsonl beside SCORES]")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Port; 0 takes a free one.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--allow-remote", is_flag=True, help="Let other machines in, where --host is not this machine alone.")
+@click.option("--no-browser", is_flag=True, help="Only print the address.")
+def serve(
+    scores: str | None,
+    features: tuple[str, ...],
+    labels: str | None,
+    id_column: str | None,
+    score: tuple[str, ...],
+    label: str | None,
+    method: str,
+    task: str,
+    settings: tuple[str, ...],
+    impute: str | None,
+    seed: int,
+    demo: bool,
+    images: str | None,
+    image_column: str | None,
+    answers: str | None,
+    port: int,
+    host: str,
+    allow_remote: bool,
+    no_browser: bool,
+) -> None:
+    """Open a local page for the predictions in SCORES: look, answer "which is higher?", decide, export.
+
+    Files are read as by `tupi denoise`. Answers are appended to a file as they are given; a later run with the same
+    file continues. The page is served to this machine alone, at an address with a secret token.
+    """
+    if host not in LOCAL and not allow_remote:
+        raise InputError(
+            f"--host: {host} lets other machines in; accepted: with --allow-remote. Whoever has the address and its "
+            "token can then see ids, scores, pictures and file names, and answer. Nothing is encrypted."
+        )
+    _check_packages()
+    from tupi.app.server import Running
+    from tupi.app.session import Session
+    from tupi.app.source import Origin, read_source
+
+    click.echo("Reading", err=True)
+    if demo:
+        if scores is not None or features:
+            raise InputError("--demo: found together with files; accepted: one of the two.")
+        source = _demo_source(seed)
+        file = Path(answers or "demo-output/answers.jsonl")
+    else:
+        if scores is None or not features:
+            raise InputError("SCORES: accepted: a file of scores and --features, or --demo.")
+        origin = Origin(scores, named_paths(features), labels, id_column, score, label)
+        source = read_source(origin, task, impute, seed, images, image_column)
+        file = Path(answers) if answers else Path(scores.partition(".npz:")[0]).parent / "answers.jsonl"
+    if not file.parent.is_dir():
+        raise InputError(f"--answers: there is no folder {file.parent}; accepted: a file in a folder that exists.")
+    base, first = _first(method, parsed_settings(settings), source)
+    logging.basicConfig(format="tupi: %(message)s", level=logging.WARNING)
+    session = Session(source, file, base, first)
+    try:
+        running = Running(session, host, port, allow_remote)
+        click.echo(f"Answers go to {file}", err=True)
+        if host not in LOCAL:
+            click.echo(
+                "Other machines can see ids, scores, pictures and file names, and answer, if they have the address.",
+                err=True,
+            )
+        click.echo(f"Open {running.address}")
+        if not no_browser:
+            webbrowser.open(running.address)
+        running.run()
+    finally:
+        session.close()
+
+
+def _check_packages() -> None:
+    try:
+        import plotly  # noqa: F401
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as missing:
+        raise InputError(f'serve: the package {missing.name} is missing; run `pip install "tupi[app]"`.') from None
+
+
+def _demo_source(seed: int) -> Source:
+    from tupi.app.demo_files import write_demo_files
+    from tupi.app.source import read_source
+
+    origin, pictures = write_demo_files(Path("demo-output/page"))
+    return read_source(origin, random_state=seed, images=pictures)
+
+
+def _first(method: str, params: dict[str, Any], source: Source) -> tuple[Tupi, Look | None]:
+    """Return the settings without a slider, and where the sliders begin if that was said."""
+    from dataclasses import replace
+
+    from tupi.app.looks import LAST, Look
+    from tupi.methods import make_method
+    from tupi.methods.tupi import Tupi
+
+    chosen = make_method(method, params)
+    if not isinstance(chosen, Tupi):
+        return Tupi(), Look(method=method)
+    plain = Tupi(**{name: value for name, value in chosen.params().items() if name in Tupi().params()})
+    base = replace(plain, lam=None, sigma_w2=None, n_iter=None)
+    said = {name: params[name] for name in ("lam", "sigma_w2", "kernel") if params.get(name) is not None}
+    if params.get("n_iter"):
+        said["t"] = min(params["n_iter"], LAST)
+    return base, Look(method=method, **said) if said or method != "tupi" else None

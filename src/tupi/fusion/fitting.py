@@ -1,0 +1,128 @@
+"""From labels to what the Gaussian process says of all items, and of labelled ones when their labels are left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tupi.fusion.design import Belief, sketches
+from tupi.fusion.kernels import Kernels, kernels
+from tupi.fusion.labelfree import LabelFree
+from tupi.fusion.preferences import fit_preferences, left_out_comparisons
+from tupi.fusion.process import JITTER, labelled_model, left_out, left_out_pairs, posterior, slope
+from tupi.fusion.relevance import evenly
+from tupi.labels import labelled_items
+from tupi.prepared import Prepared
+
+MAX_LABELS = 2000  # more are thinned out: systems of so many equations still take seconds
+MAX_ENTRIES = 1 << 27  # of a kernel between all items and the labelled ones: half a gigabyte
+CHOOSING_LABELS = 400  # that set the variances; more would hardly change what is likely
+MAX_JUDGED = 500  # comparisons that judge the gain
+Array = NDArray[np.float64]
+Positions = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Fused:
+    """What the process says.
+
+    Attributes
+    ----------
+    g : ndarray of shape (n, c)
+        Its mean, in deviations of the labels; rows in content order.
+    rows : ndarray of int
+        The labelled items that were used.
+    held_out : ndarray
+        For values: predictions of the labelled items, shape (m, c), each without its label.
+    differences : ndarray
+        For one output: predicted differences within pairs whose labels were both left out; (m, m) for values, (k,) for
+        comparisons.
+    judged : ndarray of int
+        For comparisons: those that ``differences`` belong to.
+    belief : Belief
+        The process, for uncertainties.
+    noise : float
+        Variance of the noise of a value.
+    """
+
+    g: Array
+    rows: Positions
+    held_out: Array
+    differences: Array
+    judged: Positions
+    belief: Belief
+    noise: float
+
+
+def most_labels(n: int) -> int:
+    """Return how many labelled items are used at most."""
+    return min(MAX_LABELS, max(200, MAX_ENTRIES // n))
+
+
+def fit_values(base: LabelFree, prepared: Prepared, rows: Positions, z: Array) -> Fused:
+    """Fit the process to values.
+
+    Parameters
+    ----------
+    base : LabelFree
+        The problem without labels.
+    prepared : Prepared
+        The problem.
+    rows : ndarray of int
+        Labelled items, ascending in content order.
+    z : ndarray of shape (m, c)
+        Their labels, mean 0 and deviation 1.
+    """
+    found = kernels_to(base, prepared, rows)
+    answers = base.columns[0]
+    mean = np.column_stack([slope(one[rows]) * (one - one[rows].mean()) for one in answers.T])
+    residuals = z - mean[rows]
+    columns, shared = found.columns[:, :, rows], found.within()
+    model = labelled_model(columns, shared, found.log_prior)
+    c = len(columns)
+    # Outputs cost alike and agree on the variances, so each may do with fewer labels.
+    some = evenly(len(rows), int(CHOOSING_LABELS / c ** (1 / 3)))
+    choosing = labelled_model(columns[:, :, some], shared[:, some][:, :, some], found.log_prior)
+    v = choosing.most_likely(residuals[some])
+    after = posterior(model, v, residuals)
+    g = mean + np.column_stack([found.times(v[:-1], after.duals[:, j], j) for j in range(c)]) + after.duals.sum(axis=0)
+    held_out = np.column_stack([left_out(z[:, j], after.duals[:, j], after.inverses[j]) for j in range(c)])
+    differences = left_out_pairs(z[:, 0], after.duals[:, 0], after.inverses[0]) if c == 1 else np.empty((0, 0))
+    belief = Belief(base, sketches(base, prepared), found, v[:-1], list(after.inverses), 1.0)
+    return Fused(g, rows, held_out, differences, np.empty(0, np.int64), belief, float(v[-1]))
+
+
+def fit_pairs(base: LabelFree, prepared: Prepared, rows: Positions, higher: Positions, lower: Positions) -> Fused:
+    """Fit the process to comparisons among the items ``rows``, within which they are numbered."""
+    found = kernels_to(base, prepared, rows)
+    answers = base.columns[0][:, 0]
+    mean = slope(answers[rows]) * (answers - answers[rows].mean())
+    shared = found.within()
+    after = fit_preferences(found.columns[0][:, rows], shared, found.log_prior, mean[rows], higher, lower)
+    g = mean + found.times(after.v, after.dual, 0)
+    columns = found.columns[0][:, rows]
+    q = len(columns)
+    K = (columns.T * after.v[:q]) @ columns + np.tensordot(after.v[q:], shared, 1) + JITTER * np.eye(len(rows))
+    judged = evenly(len(higher), MAX_JUDGED)
+    differences = left_out_comparisons(after, K, higher, lower, judged)
+    belief = Belief(base, sketches(base, prepared), found, after.v, [after.middle], 0.0)
+    return Fused(g[:, None], rows, np.empty((0, 1)), differences, judged, belief, float("nan"))
+
+
+def kernels_to(base: LabelFree, prepared: Prepared, rows: Positions) -> Kernels:
+    """Return the kernels to the labelled items; those to all labels of the problem are computed once.
+
+    Folds that judge a method fit it to some of the labels many times over.
+    """
+    labels = prepared.problem.labels
+    if labels is not None:
+        place = np.empty(len(base.order), np.int64)
+        place[base.order] = np.arange(len(base.order))
+        inside = np.intersect1d(labelled_items(labels), prepared.items)
+        everyone = np.sort(place[np.searchsorted(prepared.items, inside)])
+        if len(everyone) <= most_labels(len(base.f)) and np.isin(rows, everyone).all():
+            whole: Kernels = prepared.once("fused kernels", lambda: kernels(base, everyone, prepared))
+            return whole if len(rows) == len(everyone) else whole.chosen(np.searchsorted(everyone, rows))
+    return kernels(base, rows, prepared)

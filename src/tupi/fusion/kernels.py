@@ -1,0 +1,147 @@
+"""The kernels of the Gaussian process: between all items and the labelled ones, each with mean diagonal one.
+
+- rank one: f, the label-free answer, and f smoothed at several strengths;
+- graph: (I + lam L)^-2, a low pass. The square matters: the resolvent itself is mostly local and adds little;
+- views: a linear and a Gaussian kernel of all related views side by side, and another two of the rest.
+
+How far smoothed columns are trusted before any label is seen is what the label-free sign says: their prior variance is
+multiplied by the share of error in the residual.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tupi.fusion.labelfree import TOL, LabelFree
+from tupi.fusion.relevance import evenly
+from tupi.graphs import Graph
+from tupi.prepared import Prepared
+
+LOG_PRIOR = -2.0  # log variance of a column or graph kernel: expected to explain 14 per cent of the labels' variance
+LOG_PRIOR_VIEW = -4.0  # of a kernel of the views themselves, 2 per cent: these extrapolate, and harm with few labels
+LEAST_TRUST = 0.05  # share of their prior variance that smoothed columns keep where the sign says that nothing is error
+GRAPH_STRENGTHS = (10.0, 100.0)
+SOLVED_AT_ONCE = 64  # right-hand sides
+BANDWIDTH_ITEMS = 2000
+Array = NDArray[np.float64]
+Positions = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Kernels:
+    """Kernels between all items and some chosen ones.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+        The chosen items.
+    columns : ndarray of shape (c, q, n)
+        Rank-one kernels k k^T of each output.
+    shared : list of ndarray of shape (n, m)
+        Kernels that all outputs share.
+    scales : list of float
+        What each shared kernel was divided by; for Gaussian ones their width.
+    log_prior : ndarray of shape (q + len(shared),)
+        Expected log variances.
+    """
+
+    rows: Positions
+    columns: Array
+    shared: list[NDArray[np.floating]]
+    scales: list[float]
+    log_prior: Array
+
+    def within(self) -> Array:
+        """Return the shared kernels among the chosen items, symmetric."""
+        m = len(self.rows)
+        blocks = [K[self.rows].astype(np.float64) for K in self.shared]
+        return np.array([0.5 * (K + K.T) for K in blocks]).reshape(-1, m, m)
+
+    def times(self, v: Array, dual: Array, output: int) -> Array:
+        """Return sum_k v_k K_k(all, chosen) dual for one output."""
+        columns = self.columns[output]
+        q = len(columns)
+        result = (v[:q] * (columns[:, self.rows] @ dual)) @ columns
+        for weight, K in zip(v[q:], self.shared, strict=True):
+            result += weight * (K @ dual)
+        return result
+
+    def cross(self, v: Array, output: int, items: slice | Positions) -> Array:
+        """Return the whole kernel between some items and the chosen ones, for one output."""
+        columns = self.columns[output]
+        q = len(columns)
+        total = (columns[:, items].T * v[:q]) @ columns[:, self.rows]
+        for weight, K in zip(v[q:], self.shared, strict=True):
+            total += weight * K[items]
+        return total
+
+    def chosen(self, among: Positions) -> Kernels:
+        """Return the kernels of some of the chosen items, by their positions among them."""
+        shared = [K[:, among] for K in self.shared]
+        return Kernels(self.rows[among], self.columns, shared, self.scales, self.log_prior)
+
+
+def kernels(base: LabelFree, rows: Positions, prepared: Prepared) -> Kernels:
+    """Return the kernels between all items and the given ones."""
+    columns = base.columns
+    trust = np.log(1 - base.share.c + LEAST_TRUST)
+    log_prior = [LOG_PRIOR + (trust if k > 1 else 0.0) for k in range(len(columns))]
+    shared: list[NDArray[np.floating]] = []
+    scales: list[float] = []
+    if base.near is not None:
+        for strength in GRAPH_STRENGTHS:
+            prepared.progress(f"Solving for {len(rows)} labelled items on the graph (strength {strength:g})")
+            K, scale = graph_kernel(base.graph, strength, rows)
+            shared.append(K)
+            scales.append(scale)
+            log_prior.append(LOG_PRIOR)
+    for blocks in (base.views.related, base.views.rest):
+        if blocks:
+            linear, scale, gaussian, width = view_kernels(base.side_by_side(blocks), rows)
+            shared.extend([linear, gaussian])
+            scales.extend([scale, width])
+            log_prior.extend([LOG_PRIOR_VIEW] * 2)
+    by_output = np.array(columns).transpose(2, 0, 1)
+    return Kernels(rows, np.ascontiguousarray(by_output), shared, scales, np.array(log_prior))
+
+
+def graph_kernel(graph: Graph, strength: float, rows: Positions) -> tuple[NDArray[np.floating], float]:
+    """Return columns of (I + strength L)^-2, scaled to mean diagonal one on the rows, and that scale."""
+    n, m = len(graph.degrees), len(rows)
+    kind = np.float64 if n * m < 1 << 24 else np.float32
+    K = np.empty((n, m), kind)
+    for start in range(0, m, SOLVED_AT_ONCE):
+        part = rows[start : start + SOLVED_AT_ONCE]
+        B = np.zeros((n, len(part)))
+        B[part, np.arange(len(part))] = 1.0
+        half = graph.smooth(B, strength, tol=TOL)
+        K[:, start : start + len(part)] = graph.smooth(half, strength, start=half, tol=TOL)
+    scale = float(np.mean(K[rows, np.arange(m)]))
+    K /= scale
+    return K, scale
+
+
+def view_kernels(
+    H: NDArray[np.floating], rows: Positions
+) -> tuple[NDArray[np.floating], float, NDArray[np.floating], float]:
+    """Return the linear kernel (mean diagonal one on the rows) and its scale, the Gaussian one and its median width."""
+    chosen = H[rows]
+    linear = H @ chosen.T
+    scale = max(float(np.mean(np.einsum("ij,ij->i", chosen, chosen))), 1e-12)
+    distances = squared_distances(H, chosen)
+    width = max(float(np.median(distances[evenly(len(H), BANDWIDTH_ITEMS)])), 1e-12)
+    return linear / scale, scale, gaussian(distances, width), width
+
+
+def squared_distances(X: NDArray[np.floating], Y: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Return squared distances between all rows of X and Y."""
+    squares = np.einsum("ij,ij->i", X, X)[:, None] + np.einsum("ij,ij->i", Y, Y)
+    return np.maximum(squares - 2 * (X @ Y.T), 0.0)
+
+
+def gaussian(distances: NDArray[np.floating], width: float) -> NDArray[np.floating]:
+    """Return the Gaussian kernel of squared distances; at the width it is e^-1/2."""
+    return np.exp(distances / (-2 * width))

@@ -1,0 +1,238 @@
+"""What the Gaussian process of `tupi.methods.fuse` says, by kind of label: new columns and their gain.
+
+New predictions g and old ones f are blended with weight w: as scores of equal deviation for ranking, as values for
+regression, as logarithms of probabilities for classification.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_softmax, softmax
+
+from tupi.fusion.design import suggest_items, suggest_pairs
+from tupi.fusion.fitting import Fused, fit_pairs, fit_values, most_labels
+from tupi.fusion.guard import Gain, mean_gain, pair_gain
+from tupi.fusion.labelfree import LabelFree, unit
+from tupi.fusion.relevance import evenly
+from tupi.labels import Pairs
+from tupi.methods.columns import from_shares, from_values
+from tupi.methods.supervised import Known
+from tupi.prepared import Prepared
+
+SHARPNESS_GRID = tuple(2.0 ** (k / 2) for k in range(17))  # of the softmax that makes probabilities of class scores
+Array = NDArray[np.float64]
+Positions = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Answer(ABC):
+    """The process and where it came from.
+
+    Attributes
+    ----------
+    prepared : Prepared
+        The problem.
+    base : LabelFree
+        Its label-free answer, whose order of items is used throughout.
+    fused : Fused
+        The process.
+    n_used : int
+        How many labels it was fitted to.
+    """
+
+    prepared: Prepared
+    base: LabelFree
+    fused: Fused
+    n_used: int
+
+    @abstractmethod
+    def columns(self, w: float) -> Array:
+        """Return new columns, as `tupi.methods.base.Fit` wants them."""
+
+    @abstractmethod
+    def gain(self, w: float) -> Gain:
+        """Return the score before and after, by labels that were left out."""
+
+    def uncertainty(self) -> Array:
+        """Return the standard deviation of a label of each item, in the units of the predictions."""
+        return np.sqrt(self.fused.belief.variances() + self.fused.noise) * self._unit()
+
+    def suggest(self) -> Positions:
+        """Return the items (or pairs) to label next."""
+        return suggest_items(self.fused.belief, self.fused.noise)
+
+    def _unit(self) -> float:
+        """Return what one deviation of the labels is in the units of the predictions."""
+        return float(self.prepared.scale[0] / self.fused.g.std())
+
+
+@dataclass(frozen=True, eq=False)
+class RankingAnswer(Answer):
+    """Scores from values; ``values`` are the labels."""
+
+    values: Array
+
+    def columns(self, w: float) -> Array:
+        """Return scores."""
+        return unit((1 - w) * self.base.f + w * unit(self.fused.g))
+
+    def gain(self, w: float) -> Gain:
+        """Return the gain in pairwise accuracy, of pairs both of whose labels were left out."""
+        first, second = np.nonzero(self.values[:, None] > self.values)
+        f = self.base.f[self.fused.rows, 0]
+        before = f[first] - f[second]
+        after = (1 - w) * before + w * self.fused.differences[first, second] / self.fused.g.std()
+        return pair_gain(before, after, first, second, len(f))
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionAnswer(Answer):
+    """Values from values, in the labels' units."""
+
+    values: Array
+
+    def columns(self, w: float) -> Array:
+        """Return values."""
+        g = self.fused.g[:, 0] * self.values.std() + self.values.mean()
+        return from_values(self.prepared, ((1 - w) * self._initial() + w * g)[:, None])
+
+    def gain(self, w: float) -> Gain:
+        """Return the gain in R², each label left out in turn."""
+        f = self._initial()[self.fused.rows]
+        g = self.fused.held_out[:, 0] * self.values.std() + self.values.mean()
+        before, after = (1 - (one - self.values) ** 2 / self.values.var() for one in (f, (1 - w) * f + w * g))
+        return mean_gain(before, after)
+
+    def _initial(self) -> Array:
+        return self.base.f[:, 0] * self.prepared.scale[0] + self.prepared.shift[0]
+
+    def _unit(self) -> float:
+        return float(self.values.std())
+
+
+@dataclass(frozen=True, eq=False)
+class ComparisonAnswer(Answer):
+    """Scores from comparisons, numbered within the compared items."""
+
+    higher: Positions
+    lower: Positions
+
+    def columns(self, w: float) -> Array:
+        """Return scores."""
+        return unit((1 - w) * self.base.f + w * unit(self.fused.g))
+
+    def gain(self, w: float) -> Gain:
+        """Return the gain in pairwise accuracy, of pairs neither of whose items was seen in any comparison."""
+        first, second = self.higher[self.fused.judged], self.lower[self.fused.judged]
+        f = self.base.f[self.fused.rows, 0]
+        before = f[first] - f[second]
+        after = (1 - w) * before + w * self.fused.differences / self.fused.g.std()
+        return pair_gain(before, after, first, second, len(f))
+
+    def suggest(self) -> Positions:
+        """Return pairs to compare next."""
+        asked = self.fused.rows[np.column_stack([self.higher, self.lower])]
+        return suggest_pairs(self.fused.belief, self.fused.g[:, 0], asked)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassAnswer(Answer):
+    """Class scores from classes: one-vs-rest regression of indicators, probabilities by a softmax.
+
+    Attributes
+    ----------
+    classes : ndarray of int
+        The labels.
+    frequency : ndarray of shape (c,)
+        Expected shares of the classes.
+    """
+
+    classes: Positions
+    frequency: Array
+
+    def columns(self, w: float) -> Array:
+        """Return class scores: centred logarithms of probabilities, or scores in the input's units."""
+        initial = self.base.f
+        shares = softmax(self._sharpness() * self._shares(self.fused.g), axis=1)
+        return (1 - w) * initial + w * self._columns(shares)
+
+    def gain(self, w: float) -> Gain:
+        """Return the gain in accuracy, each label left out in turn."""
+        rows = self.fused.rows
+        scale, shift = self.prepared.scale, self.prepared.shift
+        # Stretching to the input's units looks at all items, so labelled ones are replaced among them.
+        scores = self.fused.g.copy()
+        scores[rows] = self.fused.held_out
+        new = self._columns(softmax(self._sharpness() * self._shares(scores), axis=1))[rows]
+        old = self.base.f[rows]
+        before, after = (
+            ((one * scale + shift).argmax(axis=1) == self.classes).astype(np.float64)
+            for one in (old, (1 - w) * old + w * new)
+        )
+        return mean_gain(before, after)
+
+    def _shares(self, z: Array) -> Array:
+        return self.frequency + np.sqrt(self.frequency * (1 - self.frequency)) * z
+
+    def _columns(self, shares: Array) -> Array:
+        return from_shares(self.prepared, shares)
+
+    def _sharpness(self) -> float:
+        """Return the factor under which the labels left out are most likely; of equal ones the smallest."""
+        shares, each = self._shares(self.fused.held_out), np.arange(len(self.classes))
+        likely = [log_softmax(s * shares, axis=1)[each, self.classes].sum() for s in SHARPNESS_GRID]
+        return SHARPNESS_GRID[int(np.argmax(likely))]
+
+    def _unit(self) -> float:
+        return float(np.sqrt(np.mean(self.frequency * (1 - self.frequency))))
+
+
+def answer_of(known: Known, base: LabelFree, prepared: Prepared) -> Answer:
+    """Fit the process to labels of any kind.
+
+    Parameters
+    ----------
+    known : Known
+        Labelled items that have features.
+    base : LabelFree
+        The label-free answer.
+    prepared : Prepared
+        The problem.
+    """
+    place = np.empty(len(base.order), np.int64)
+    place[base.order] = np.arange(len(base.order))
+    rows, most = place[known.rows], most_labels(len(base.f))
+    if isinstance(known.labels, Pairs):
+        return _from_pairs(known.labels, rows, most, base, prepared)
+    values = known.values
+    # Thinned out evenly over their values; equal values in the order of the items' content.
+    by_value = np.lexsort([rows, values])
+    used = by_value[evenly(len(values), most)]
+    used = used[np.argsort(rows[used])]
+    rows, values = rows[used], values[used]
+    if prepared.problem.task == "classification":
+        c = base.f.shape[1]
+        indicators = np.eye(c)[values]
+        frequency = (indicators.sum(axis=0) + 1) / (len(values) + c)
+        z = (indicators - frequency) / np.sqrt(frequency * (1 - frequency))
+        fused = fit_values(base, prepared, rows, z)
+        return ClassAnswer(prepared, base, fused, len(values), values, frequency)
+    z = ((values - values.mean()) / values.std())[:, None]
+    kind = RegressionAnswer if prepared.problem.task == "regression" else RankingAnswer
+    return kind(prepared, base, fit_values(base, prepared, rows, z), len(values), values)
+
+
+def _from_pairs(labels: Pairs, rows: Positions, most: int, base: LabelFree, prepared: Prepared) -> ComparisonAnswer:
+    higher, lower = rows[labels.higher], rows[labels.lower]
+    order = np.lexsort([lower, higher])
+    if len(rows) > most:
+        order = order[evenly(len(order), most // 2)]
+    higher, lower = higher[order], lower[order]
+    compared = np.unique(np.concatenate([higher, lower]))
+    higher, lower = np.searchsorted(compared, higher), np.searchsorted(compared, lower)
+    fused = fit_pairs(base, prepared, compared, higher, lower)
+    return ComparisonAnswer(prepared, base, fused, len(higher), higher, lower)

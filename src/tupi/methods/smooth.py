@@ -1,0 +1,93 @@
+"""Without labels: scores of alike items averaged, as far as the views give reason to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tupi.denoiser import Step
+from tupi.fusion.labelfree import N_NEIGHBORS, LabelFree, label_free, unit
+from tupi.labels import Labels
+from tupi.methods.base import Fit, Method, check_positive
+from tupi.methods.supervised import CalibratedFit
+from tupi.paths import Watch
+from tupi.prepared import Prepared
+
+
+@dataclass(frozen=True, kw_only=True)
+class Smooth(Method):
+    """The label-free choice: neighbours' averages, shrunk towards f by the share of signal in the difference.
+
+    Views that do not depend on the predictions, and copies, are left out. See `tupi.fusion.signal` for the share.
+    Labels are not used.
+
+    Parameters
+    ----------
+    n_neighbors : int
+        Neighbours that are averaged, twice.
+    """
+
+    name: ClassVar[str] = "smooth"
+
+    n_neighbors: int = N_NEIGHBORS
+
+    def __post_init__(self) -> None:
+        check_positive("n_neighbors", self.n_neighbors, whole=True, least=1)
+
+    def fit(self, prepared: Prepared, labels: Labels | None, watch: Watch | None = None) -> Fit:
+        """Average and shrink."""
+        base = label_free(prepared, self.n_neighbors)
+        params = self.params() | {"signal_share": base.share.c}
+        note = (describe_views(base, prepared) + " " + describe_share(base),)
+        if base.share.c == 1.0:  # nothing is known to be error
+            return two_steps(Fit, prepared, base, prepared.f, params, note, watch)
+        if prepared.problem.task == "ranking":
+            return two_steps(Fit, prepared, base, base.in_order(unit(base.answer)), params, note, watch)
+        # Averages vary less than scores, and class scores are compared with one another: f's units stay.
+        kind = CalibratedFit if prepared.problem.task == "regression" else Fit
+        return two_steps(kind, prepared, base, base.in_order(base.answer), params, note, watch)
+
+
+def two_steps(
+    kind: type[Fit],
+    prepared: Prepared,
+    base: LabelFree,
+    columns: np.ndarray,
+    params: dict[str, Any],
+    notes: tuple[str, ...],
+    watch: Watch | None,
+    **more: Any,
+) -> Fit:
+    """Return a fit of two steps, f and the answer, weighted by what each view explains in either."""
+    m = len(prepared.problem.views)
+    unknown = np.full(m, np.nan)
+    steps = [Step(t, f, base.view_shares(f[base.order], m), unknown) for t, f in enumerate((prepared.f, columns))]
+    if watch is not None:
+        for step in steps:
+            watch(step)
+    return kind(columns, params, steps, [], notes, **more)
+
+
+def describe_views(base: LabelFree, prepared: Prepared) -> str:
+    """Return a sentence on which views were used."""
+    names = prepared.problem.names
+    said = f"{len(base.views.related)} of {len(names)} views depend on the predictions"
+    for numbers, what in (([b.view for b in base.views.rest], "unrelated"), (base.views.copies, "copies")):
+        if numbers:
+            listed = ", ".join(names[k] for k in numbers[:5]) + (", ..." if len(numbers) > 5 else "")
+            said += f"; {what}: {listed}"
+    return said + "."
+
+
+def describe_share(base: LabelFree) -> str:
+    """Return a sentence on how far averages of alike items are trusted."""
+    if not base.views.related:
+        return "Nothing to learn from without labels: the predictions stay as they are."
+    if base.share.c == 1.0:
+        return "Each view adds to what the others explain, so nothing is known to be error: the predictions stay."
+    return (
+        f"Of what alike items do not share, {100 * base.share.c:.0f}% is taken to be signal and kept, "
+        "the rest is averaged away."
+    )
