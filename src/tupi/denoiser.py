@@ -71,7 +71,7 @@ def denoise_steps(
     inner_iter : int
         How many points each minimisation may accept.
     """
-    minimize = OPTIMIZERS[optimizer]
+    minimize = OPTIMIZERS[optimizer]()
     dependence = engine.dependence(f)
     yield Step(0, f, view_weights(dependence, sigma_w2), dependence)
     for t in range(1, n_iter + 1):

@@ -29,6 +29,9 @@ class Objective(Protocol):
     def __call__(self, f: Vector) -> tuple[float, Vector]:
         """Return the energy at f and its gradient."""
 
+    def energy(self, f: Vector) -> float:
+        """Return the energy at f."""
+
     def move(self, f: Vector, step: float) -> tuple[Vector, Vector, float]:
         """Return the gradient g at f, the point f - step g, and the energy there."""
 
@@ -48,6 +51,10 @@ class PlainObjective:
         if self._last is None or self._last[0] is not f:
             self._last = (f, *self.evaluate(f))
         return self._last[1], self._last[2]
+
+    def energy(self, f: Vector) -> float:
+        """Return the energy at f."""
+        return self(f)[0]
 
     def move(self, f: Vector, step: float) -> tuple[Vector, Vector, float]:
         """Return the gradient g at f, the point f - step g, and the energy there."""

@@ -66,36 +66,45 @@ def lbfgs(objective: Objective, f: Vector, max_iter: int, tol: float = 1e-9) -> 
     return f, energies
 
 
-def barzilai_borwein(objective: Objective, f: Vector, max_iter: int) -> tuple[Vector, list[float]]:
-    """Minimise by gradient steps whose length comes from the curvature met two steps before.
+class BarzilaiBorwein:
+    """Gradient steps whose length comes from the curvature met two steps before, and at first from the last time.
 
     The delay (Barzilai and Borwein's rule with a retard) lets a step be decided before its gradient is known, so that
     an engine can compute the gradient, move, and sum up for the next energy in a single read of the embedding.
     """
-    energy, gradient = objective(f)
-    energies = [energy]
-    length = FIRST_MOVE * np.sqrt(len(f)) / max(float(np.linalg.norm(gradient)), np.finfo(float).tiny)
-    shortest = 1e-4 * length
-    before: tuple[Vector, Vector] | None = None
-    for _ in range(max_iter):
-        gradient, new_f, new_energy = objective.move(f, length)
-        if before is not None:  # the pair of the step before is complete now; it serves the step after this one
-            s, y = f - before[0], gradient - before[1]
-            sy = float(s @ y)
-            following = float(s @ s) / sy if sy > 0 else 4 * length
-        else:
+
+    def __init__(self) -> None:
+        self.length: float | None = None
+
+    def __call__(self, objective: Objective, f: Vector, max_iter: int) -> tuple[Vector, list[float]]:
+        """Minimise; see `lbfgs`."""
+        energy = objective.energy(f)
+        energies = [energy]
+        length = self.length
+        if length is None:
+            size = float(np.linalg.norm(objective(f)[1]))
+            length = FIRST_MOVE * np.sqrt(len(f)) / max(size, np.finfo(float).tiny)
+        before: tuple[Vector, Vector] | None = None
+        for _ in range(max_iter):
+            gradient, new_f, new_energy = objective.move(f, length)
             following = 2 * length
-        while new_energy > energy and length > shortest:
-            length *= 0.3
-            new_f = f - length * gradient
-            new_energy = objective(new_f)[0]
-        if new_energy > energy:
-            break
-        before = (f, gradient)
-        f, energy = new_f, new_energy
-        energies.append(energy)
-        length = float(np.clip(following, length / 5, length * 5))
-    return f, energies
+            if before is not None:  # the pair of the step before is complete now; it serves the step after this one
+                s, y = f - before[0], gradient - before[1]
+                curvature = float(s @ y)
+                following = curvature / float(y @ y) if curvature > 0 else 5 * length
+            for _ in range(MAX_HALVINGS):
+                if new_energy <= energy:
+                    break
+                length *= 0.4
+                new_f = f - length * gradient
+                new_energy = objective.energy(new_f)
+            else:
+                break
+            before = (f, gradient)
+            f, energy, self.length = new_f, new_energy, length
+            energies.append(energy)
+            length = float(np.clip(following, length / 5, length * 5))
+        return f, energies
 
 
 def gradient_descent(objective: Objective, f: Vector, max_iter: int, tol: float = 1e-9) -> tuple[Vector, list[float]]:
@@ -147,4 +156,9 @@ def _backtrack(
     return None
 
 
-OPTIMIZERS: dict[str, Minimizer] = {"bb": barzilai_borwein, "lbfgs": lbfgs, "gradient": gradient_descent}
+# What makes a minimiser for one path: it may remember something from step to step.
+OPTIMIZERS: dict[str, Callable[[], Minimizer]] = {
+    "bb": BarzilaiBorwein,
+    "lbfgs": lambda: lbfgs,
+    "gradient": lambda: gradient_descent,
+}

@@ -21,6 +21,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from tupi.app.explorer import in_words
+from tupi.app.frames import encode
 from tupi.app.looks import Look, read_look
 from tupi.app.security import Guard
 from tupi.app.session import Session
@@ -247,7 +248,11 @@ class Page:
 def _changes(session: Session):  # type: ignore[no-untyped-def]
     """Give an event of this loop that is set whenever the session changes."""
     loop, event = asyncio.get_running_loop(), asyncio.Event()
-    leave = session.signal.listen(lambda: loop.call_soon_threadsafe(event.set))
+
+    def tell() -> None:
+        loop.call_soon_threadsafe(event.set)
+
+    leave = session.signal.listen(tell)
     try:
         yield event
     finally:
@@ -261,8 +266,6 @@ def _plotly_script() -> str:
 
 
 def _error_frame(problem: str) -> bytes:
-    from tupi.app.frames import encode
-
     return encode({"error": problem})
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -18,10 +17,10 @@ from tupi.app.lanes import Lane, Piece
 from tupi.app.pairs import Pair, candidate_weights, next_pair
 from tupi.app.signals import Signal
 from tupi.app.trails import Relabelled
-from tupi.denoiser import Step
 from tupi.errors import InputError
-from tupi.evidence import judge, n_labels
+from tupi.evidence import judge, n_labels, predictions_of, stated
 from tupi.labels import Labels, score
+from tupi.methods import make_method
 from tupi.methods.tupi import Tupi
 from tupi.result import Evidence
 
@@ -62,8 +61,9 @@ class Teacher:
         self._settings: list[Tupi] = []
         self._lock = threading.RLock()
         self._evidence: Evidence | None = None
-        self._judged = (-1, -1)  # number of changes of the answers, and of steps known, that the evidence is about
-        self._changes = 0
+        self._suggested: list[Pair] = []
+        self._asked = False
+        self._changes, self._judged = 0, -1  # how often answers changed, and when the evidence was made
         self._lane = Lane("gain", self._next_judgement)
         self._leave = signal.listen(self._lane.wake)
         changed(self.labels())
@@ -102,8 +102,9 @@ class Teacher:
         if not self.possible:
             raise InputError("task: class scores have no higher and lower; accepted: ranking or regression.")
         with self._lock:
-            if not self._settings:
-                self._settings = self._explorer.follow_candidates(self._kernel)
+            if not self._asked:
+                self._asked, self._settings = True, self._explorer.follow_candidates(self._kernel)
+                self._lane.wake()
             if rater not in self._pending:
                 pair = self._choose(rater)
                 if pair is None:
@@ -193,27 +194,29 @@ class Teacher:
         with self._lock:
             if self._evidence is None:
                 return None
-            facts = asdict(self._evidence) | {"gain": self._evidence.gain, "current": self._judged[0] == self._changes}
+            facts = asdict(self._evidence) | {"gain": self._evidence.gain, "current": self._judged == self._changes}
         return {name: finite(value) if isinstance(value, float) else value for name, value in facts.items()}
 
     def _next_judgement(self) -> Piece | None:
         with self._lock:
-            known = min((len(self._explorer.trails.known(s)) for s in self._settings), default=0)
-            now = (self._changes, known > CANDIDATE_STEPS)
-            return None if now == self._judged or known < 2 else lambda: self._judge(now)
+            now = self._changes
+            return (lambda: self._judge(now)) if self._asked and now != self._judged else None
 
-    def _judge(self, now: tuple[int, bool]) -> None:
+    def _judge(self, now: int) -> None:
+        """Decide as `auto` would with the answers so far; keep its gain, and what it would like to know next."""
         labels = self.labels()
-        evidence = None
+        evidence, suggested = None, []
         if labels is not None:
-            open_settings = {"kernel": self._kernel, "lam": None, "sigma_w2": None, "n_iter": None}
-            prepared = Relabelled(self._explorer.prepared, labels, self._walk)
-            evidence = judge(Tupi(**self._explorer.base.params() | open_settings), prepared, labels, accepted=True)
+            prepared = Relabelled(self._explorer.prepared, labels)
+            method = make_method("auto", {})
+            fit = method.fit(prepared, labels)
+            changed = not np.array_equal(predictions_of(prepared, fit), prepared.problem.initial)
+            if fit.gain is not None:
+                evidence = stated(fit.gain, labels, prepared.problem.task, changed)
+            else:
+                evidence = judge(method, prepared, labels, changed)
+            if fit.suggested is not None and fit.suggested.ndim == 2:
+                suggested = [(int(i), int(j)) for i, j in prepared.items[fit.suggested]]
         with self._lock:
-            self._judged, self._evidence = now, evidence
+            self._judged, self._evidence, self._suggested = now, evidence, suggested
         self._signal.changed()
-
-    def _walk(self, setting: Tupi) -> Iterator[Step]:
-        """Yield the known steps of a candidate; settings that `Tupi` tries differ from it in their number of steps."""
-        (candidate,) = (s for s in self._settings if (s.lam, s.sigma_w2) == (setting.lam, setting.sigma_w2))
-        return itertools.islice(self._explorer.trails.walk(candidate), CANDIDATE_STEPS + 1)

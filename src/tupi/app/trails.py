@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 from tupi.denoiser import Step
 from tupi.labels import Labels, labelled_items, relabel, score
 from tupi.methods.tupi import Tupi
-from tupi.paths import Path
 from tupi.prepared import Prepared
 from tupi.problem import Problem
 from tupi.tasks import restore
 from tupi.threads import threads_for
 
-Walk = Callable[[Tupi], Iterator[Step]]
 MEMORY = 512 * 2**20  # bytes of steps
 # What methods keep that depends on predictions and views alone. Engines do, too, but each serves one thread at a time.
 SHARED = ("embedding", "kernels", "neighbors", "graph", "label-free", "sketches", "stacked views")
@@ -98,16 +96,9 @@ class Trails:
             _, trail = self._trails.popitem(last=False)
             size -= sum(step.f.nbytes for step in trail.steps)
 
-    def walk(self, setting: Tupi) -> Iterator[Step]:
-        """Yield the known steps of a setting in double precision."""
-        for step in self.known(setting):
-            yield replace(step, f=step.f.astype(np.float64))
-
 
 class Relabelled(Prepared):
     """The same problem with other labels. Nothing that was computed for the problem is computed again.
-
-    Methods keep paths under their setting; here those are what the trails know, as seen by these labels.
 
     Parameters
     ----------
@@ -115,19 +106,14 @@ class Relabelled(Prepared):
         The problem, without labels.
     labels : Values, Pairs or None
         The labels.
-    walk : callable, optional
-        Gives the known steps of a setting of the paper's method; without it they are computed as far as needed.
     """
 
-    def __init__(self, base: Prepared, labels: Labels | None, walk: Walk | None = None) -> None:
+    def __init__(self, base: Prepared, labels: Labels | None) -> None:
         super().__init__(replace(base.problem, labels=labels), base.random_state, base.progress)
-        self._base, self._walk = base, walk
+        self._base = base
 
     def once(self, key, compute):  # type: ignore[no-untyped-def]
         """Return what was computed under this key for any labels, unless it depends on labels."""
-        if isinstance(key, Tupi) and self._walk is not None:
-            walk = self._walk
-            return super().once(key, lambda: Path(self, walk(key)))
         kind = key[0] if isinstance(key, tuple) and key else key
         if isinstance(kind, str) and kind in SHARED:
             return self._base.once(key, compute)

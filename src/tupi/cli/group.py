@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import click
 
 from tupi import __version__
+from tupi.cli.compare import compare
 from tupi.cli.demo import demo
 from tupi.cli.denoise import denoise
 from tupi.cli.hsic import hsic
@@ -80,5 +81,5 @@ def tupi(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-for command in (denoise, demo, hsic, serve):
+for command in (denoise, compare, demo, hsic, serve):
     tupi.add_command(command)

@@ -13,6 +13,7 @@ from tupi.kernels.predictions import PredictionKernel
 CELLS_PER_SIGMA = 48  # linear interpolation of a Gaussian kernel errs by at most (1/48)^2 / 4 = 1.1e-4 of its height
 RANK_TOL = 1e-6  # share of the largest eigenvalue below which features of the predictions are left out
 MAX_FEATURES = 40  # how many there may be; 12 to 20 are used unless predictions have far outliers
+SPARED = 1e-4  # share of a view's squared kernel that may be left out for fewer columns
 Matrix = NDArray[np.float64]
 
 
@@ -95,6 +96,10 @@ class FusedObjective:
         _, x, energy, H, h = self._at(f)
         return energy, self._in_items_order(gradient(self.U, x, H, h))
 
+    def energy(self, f: Vector) -> float:
+        """Return the energy at f."""
+        return self._at(f)[2]
+
     def move(self, f: Vector, step: float) -> tuple[Vector, Vector, float]:
         """Return the gradient g at f, the point f - step g, and the energy there: one read of the embedding."""
         _, x, _, H, h = self._at(f)
@@ -121,14 +126,17 @@ class FusedEngine:
     """
 
     def __init__(self, embedding: Embedding, f: Vector, sigma2: float, rank: int = 50) -> None:
-        self.sigma2, self.rank, self.offsets = sigma2, rank, embedding.offsets
+        self.sigma2, self.rank = sigma2, rank
         self.order = np.argsort(f, kind="stable")
-        n, self.n_columns = embedding.factors.shape
+        rotations = [_leading(embedding.view(i)) for i in range(len(embedding.names))]
+        self.offsets = np.cumsum([0, *(rotation.shape[1] for rotation in rotations)])
+        n, self.n_columns = len(f), int(self.offsets[-1])
         # The predictions f(t) themselves are one more block of columns, rewritten at every step. Passes need contiguous
         # rows, so its width is settled now, with some room.
         self.n_features = min(_Table(f, sigma2, rank).phi.shape[1] + 2, MAX_FEATURES)
         self.U = np.zeros((n, self.n_columns + self.n_features), np.float32)
-        self.U[:, : self.n_columns] = embedding.factors[self.order]
+        for i, rotation in enumerate(rotations):
+            self.U[:, self.offsets[i] : self.offsets[i + 1]] = (embedding.view(i) @ rotation)[self.order]
 
     def dependence(self, f: Vector) -> Vector:
         """Return the normalised HSIC of f with each view."""
@@ -150,3 +158,10 @@ class FusedEngine:
         views = np.repeat(lam * weights, np.diff(self.offsets))
         per_column = np.concatenate([views, np.full(self.n_features, 1.0 / np.linalg.norm(gram))])
         return FusedObjective(table, self.U, self.order, per_column, lam)
+
+
+def _leading(phi: Matrix) -> Matrix:
+    """Return the rotation to the fewest columns that keep all of ||phi^T phi||_F^2 but `SPARED`."""
+    values, vectors = np.linalg.eigh(phi.T @ phi)
+    spared = np.cumsum(values**2) <= SPARED * np.sum(values**2)
+    return vectors[:, ~spared]

@@ -128,7 +128,7 @@ class Posterior:
 
 def posterior(model: Model, v: Array, residuals: Array) -> Posterior:
     """Return the posterior of given variances."""
-    inverses: list[Array] = [np.linalg.inv(model.covariance(v, output)) for output in range(len(model.columns))]
+    inverses = [np.linalg.inv(model.covariance(v, output)).astype(np.float64) for output in range(len(model.columns))]
     duals = np.column_stack([K @ residuals[:, j] for j, K in enumerate(inverses)])
     return Posterior(v, duals, inverses)
 

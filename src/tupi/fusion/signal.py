@@ -2,8 +2,8 @@
 
 Let f = g + e with an error e that the views know nothing of, and p = E[f | views] by out-of-fold neighbours. The
 residual f - p holds the error and whatever part of g the views do not see, so that the best estimate of g is
-p + c (f - p) with c the share of signal in the residual. One view cannot tell the two apart, but several can. If m views
-are conditionally independent looks at g with information s each, they explain of f's variance the share
+p + c (f - p) with c the share of signal in the residual. One view cannot tell the two apart, but several can. If m
+views are conditionally independent looks at g with information s each, they explain of f's variance the share
 
     R(m) = (1 - nu) m s / (1 + m s),
 

@@ -22,7 +22,7 @@ from scipy.spatial.distance import pdist
 from tupi.errors import InputError, nearest
 
 RULES = ("std-squared", "std", "std-as-sigma", "median")
-SAMPLE = 2000  # rows whose distances are looked at where a rule needs the distances themselves
+SAMPLE = 1000  # rows whose distances are looked at where a rule needs the distances themselves
 
 
 def check_bandwidth(bandwidth: Any, name: str = "bandwidth") -> str | float:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.cluster import kmeans_plusplus
 
 SAMPLE = 5000  # rows that k-means sees: centres settle long before
-N_LLOYD = 20  # rounds of Lloyd's algorithm: the kernel factor no longer changes visibly after ten or so
+N_LLOYD = 10  # rounds of Lloyd's algorithm: the kernel factor no longer changes visibly after that
 
 
 def canonical_order(X: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -59,8 +60,8 @@ def _lloyd(X: NDArray[np.float64], centers: NDArray[np.float64]) -> NDArray[np.f
         scores = X @ centers.T - 0.5 * np.einsum("ij,ij->i", centers, centers)
         nearest = scores.argmax(axis=1)
         counts = np.bincount(nearest, minlength=len(centers))
-        sums = np.zeros_like(centers)
-        np.add.at(sums, nearest, X)
+        members = sp.csr_array((np.ones(len(X)), nearest, np.arange(len(X) + 1)), shape=(len(X), len(centers)))
+        sums = members.T @ X
         moved = np.where(counts[:, None] > 0, sums / np.maximum(counts, 1)[:, None], centers)
         if np.allclose(moved, centers, rtol=0, atol=1e-9):
             return moved

@@ -41,7 +41,7 @@ class EmbeddingOptions:
 
     kernel: str = "gaussian"
     rank: int = 50
-    bandwidth: str | float = "std-squared"
+    bandwidth: str | float = "std-as-sigma"
     scaling: str = "columns"
     n_neighbors: int = N_NEIGHBORS
     time: float = TIME

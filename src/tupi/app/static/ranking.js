@@ -1,0 +1,127 @@
+// The ranking that is shown: which setting, which step, and all steps that came from the server.
+import { streamFrames } from "./api.js";
+
+const MEMORY = 160 * 2 ** 20; // bytes of steps to keep
+
+export class Ranking extends EventTarget {
+  constructor(facts, initial) {
+    super();
+    this.facts = facts;
+    this.initial = initial;
+    this.client = crypto.randomUUID();
+    this.paths = new Map();
+    this.look = { ...facts.first };
+    this.shown = { t: 0, ...initial };
+    this.aborter = null;
+  }
+
+  hasSteps() {
+    return this.facts.methods.find((method) => method.name === this.look.method).steps;
+  }
+
+  key(look = this.look) {
+    const { method, kernel, lam, sigma_w2, column } = look;
+    return this.facts.methods.find((one) => one.name === method).steps
+      ? [method, kernel, lam, sigma_w2, column].join("|")
+      : [method, column].join("|");
+  }
+
+  path() {
+    return this.paths.get(this.key());
+  }
+
+  // Changes menus or sliders; shows what is known at once and asks for the rest.
+  set(change, { again = false } = {}) {
+    const before = this.key();
+    this.look = { ...this.look, ...change };
+    const key = this.key();
+    if (again) this.paths.delete(key);
+    let path = this.paths.get(key);
+    if (!path) {
+      path = { steps: [], last: null, error: null, done: false };
+      this.paths.set(key, path);
+      this.forget();
+    } else {
+      this.paths.delete(key); // to the end: the latest used
+      this.paths.set(key, path);
+    }
+    if (key !== before || !this.aborter || again) this.request(path);
+    this.show();
+  }
+
+  forget() {
+    const size = this.initial.score.byteLength * 2;
+    let kept = [...this.paths.values()].reduce((sum, path) => sum + path.steps.length * size, 0);
+    for (const [key, path] of this.paths) {
+      if (kept <= MEMORY || this.paths.size <= 1) return;
+      kept -= path.steps.length * size;
+      this.paths.delete(key);
+    }
+  }
+
+  async request(path) {
+    this.aborter?.abort();
+    const aborter = (this.aborter = new AbortController());
+    if (path.done) return;
+    path.error = null;
+    const query = new URLSearchParams({ ...this.look, client: this.client });
+    try {
+      await streamFrames(`/api/path?${query}`, (step) => {
+        if (step.error) path.error = step.error;
+        else {
+          path.steps[step.t] = step;
+          path.last = step.last;
+          path.done = step.t === step.last;
+        }
+        if (path === this.path()) this.show();
+      }, aborter.signal);
+    } catch (problem) {
+      if (aborter.signal.aborted) return;
+      path.error = problem.message;
+      if (path === this.path()) this.show();
+    }
+  }
+
+  // The target step if it is known, the latest before it otherwise; until there is one, what was shown stays.
+  show() {
+    const path = this.path();
+    const target = this.hasSteps() ? this.look.t : Math.min(1, this.look.t);
+    const known = path.steps.length - 1;
+    if (known >= 1 || (known === 0 && target === 0)) {
+      this.shown = path.steps[Math.min(target, known)];
+      this.shownKey = this.key();
+    }
+    this.final = this.shownKey === this.key() && this.shown.t === target;
+    this.dispatchEvent(new Event("change"));
+  }
+
+  order(step) {
+    return (step.order ??= orderOf(step.rank));
+  }
+}
+
+// Items by rank; ranks are places from 1, and equal scores share one.
+export function orderOf(rank) {
+  const next = new Int32Array(rank.length + 2);
+  for (const place of rank) next[place + 1] += 1;
+  for (let k = 1; k < next.length; k += 1) next[k] += next[k - 1];
+  const order = new Int32Array(rank.length);
+  for (let item = 0; item < rank.length; item += 1) order[next[rank[item]]++] = item;
+  return order;
+}
+
+// The items that moved most, up or down (sign 1 or -1), biggest move first.
+export function movers(before, after, sign, top) {
+  const best = [];
+  let least = 0;
+  for (let item = 0; item < before.length; item += 1) {
+    const moved = sign * (before[item] - after[item]);
+    if (moved <= least) continue;
+    let k = best.length;
+    while (k > 0 && best[k - 1].moved < moved) k -= 1;
+    best.splice(k, 0, { item, moved });
+    if (best.length > top) best.pop();
+    if (best.length === top) least = best[top - 1].moved;
+  }
+  return best;
+}
