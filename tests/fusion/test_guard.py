@@ -39,11 +39,12 @@ def test_the_gain_of_a_mean():
 @pytest.mark.parametrize("related", [True, False])
 @pytest.mark.parametrize(("gain", "error"), [(0.03, 0.02), (-0.05, 0.03), (0.01, 0.001)])
 def test_the_probability_is_that_of_bayes_rule(gain, error, related):
-    expected_gain = guard.EXPECTED_GAIN if related else 0.0
-    error_points = max(100 * error, guard.SMALLEST_ERROR)
+    prior = guard.OF_SHARES
+    expected_gain = prior.mean if related else 0.0
+    error_points = max(100 * error, prior.least_error)
 
     def density(x):
-        return norm.pdf(x, expected_gain, guard.GAIN_SD) * norm.pdf(100 * gain, x, error_points)
+        return norm.pdf(x, expected_gain, prior.sd) * norm.pdf(100 * gain, x, error_points)
 
     expected = quad(density, 0, 30)[0] / quad(density, -30, 30)[0]
     found = probability_of_gain(Gain(0.5, 0.5 + gain, error), related)
@@ -51,8 +52,18 @@ def test_the_probability_is_that_of_bayes_rule(gain, error, related):
 
 
 def test_no_credible_gain_has_no_weight():
-    assert weight_of(Gain(0.8, 0.7, 0.02), True) == 0.0
-    assert weight_of(Gain(0.8, 0.82, 0.01), True) > 0.5
-    assert weight_of(Gain(0.8, 0.82, 0.02), False) == 0.0
-    assert weight_of(Gain(0.8, 0.95, 0.02), False) > 0.95
-    assert 0.5 < weight_of(Gain(0.5, 0.4, np.inf), True) < 1
+    def weight(gain, error, related):
+        return weight_of(probability_of_gain(Gain(0.8, 0.8 + gain, error), related), related)
+
+    assert weight(-0.1, 0.02, True) == 0.0
+    assert weight(0.02, 0.01, True) > 0.5
+    assert weight(0.02, 0.02, False) == 0.0
+    assert weight(0.15, 0.02, False) > 0.95
+    assert 0.5 < weight(-0.1, np.inf, True) < 1
+
+
+def test_a_gain_in_squared_error_has_no_units():
+    """Predictions in wrong units have a hugely negative R²; half of the error gone is half in any units."""
+    for before in (-1000.0, 0.2):
+        found = Gain(before, before + 0.5 * (1 - before), 0.1 * (1 - before)).of_error()
+        assert (found.after - found.before, found.error) == pytest.approx((0.5, 0.1))

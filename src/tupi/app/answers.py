@@ -140,6 +140,8 @@ class AnswerFile:
                     raise ValueError
                 self._answers[key] = Answer(key, str(entry["rater"]), left, right, verdict, str(entry.get("time", "")))
             self._used.add(str(entry["key"]))
+        except InputError:
+            raise
         except (KeyError, ValueError, TypeError):
             raise self._unreadable(number) from None
 

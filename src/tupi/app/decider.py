@@ -202,18 +202,17 @@ class Decider:
         if self.decision is None:
             return {}
         plan, result = self.decision.plan, self.decision.result
-        makers: dict[str, Maker] = {
-            "better.csv": lambda: _written(lambda path: write_result(result, path), ".csv"),
+        makers: dict[str, Maker] = {"better.csv": lambda: _written(lambda path: write_result(result, path), ".csv")}
+        if plan.labels is not None:
+            labels = plan.labels
+            makers[LABELS_FILE] = lambda: labels_table(labels, self._names, result).to_csv(index=False).encode()
+        return makers | {
             "settings.json": lambda: json.dumps(self._settings(), indent=2, allow_nan=False).encode() + b"\n",
             "report.html": lambda: render(result).encode("utf-8", "backslashreplace"),
             "run.npz": lambda: _written(result.save, ".npz"),
             "repeat.py": lambda: self._python().encode(),
             "repeat.sh": lambda: self._command().encode() + b"\n",
         }
-        if plan.labels is not None:
-            labels = plan.labels
-            makers[LABELS_FILE] = lambda: labels_table(labels, self._names, result).to_csv(index=False).encode()
-        return makers
 
     def _settings(self) -> dict[str, Any]:
         assert self.decision is not None

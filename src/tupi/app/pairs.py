@@ -7,7 +7,10 @@ from collections.abc import Set as AbstractSet
 import numpy as np
 from numpy.typing import NDArray
 
-POOL = 3_000  # pairs to choose from
+# Pairs to choose from. The best of thousands are all about the same few items: 40 answers on the digits then left
+# `auto` at 83% pairwise accuracy, against 85% with random pairs. The best of a handful are as varied as random ones.
+POOL = 8
+TRIES = 20
 SOFTNESS = 0.5  # difference, in deviations, at which a person would follow a ranking about 7 times in 8
 SLIP = 0.15  # how often even the best candidate is contradicted
 MOST_CONVINCED = 60  # labels: more would leave one candidate alone, and nothing to ask
@@ -65,25 +68,15 @@ def next_pair(
     n = candidates.shape[1]
     if len(taken) >= n * (n - 1) // 2:
         return None
-    left, right = _pool(candidates, rng)
-    order = np.argsort(-information(candidates, weights, left, right), kind="stable")
-    for k in order:
-        pair = (int(left[k]), int(right[k]))
-        if (min(pair), max(pair)) not in taken:
-            return pair
+    for _ in range(TRIES):
+        pool = rng.integers(n, size=(POOL, 2))
+        pool = np.array([pair for pair in pool if pair[0] != pair[1] and (pair.min(), pair.max()) not in taken])
+        if len(pool):
+            best = np.argmax(information(candidates, weights, pool[:, 0], pool[:, 1]))
+            return int(pool[best, 0]), int(pool[best, 1])
     # Few items, nearly all of whose pairs were asked: find what is left.
     for i in range(n):
         for j in range(i + 1, n):
             if (i, j) not in taken:
                 return (i, j) if rng.random() < 0.5 else (j, i)
     return None
-
-
-def _pool(candidates: Array, rng: np.random.Generator) -> tuple[NDArray, NDArray]:
-    """Return random pairs, half of them of items that candidates disagree about."""
-    n = candidates.shape[1]
-    spread = candidates.std(axis=0).astype(np.float64) + 1e-9
-    moved = rng.choice(n, size=(POOL // 2, 2), p=spread / spread.sum())
-    pairs = np.concatenate([moved, rng.integers(n, size=(POOL // 2, 2))])
-    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
-    return pairs[:, 0], pairs[:, 1]

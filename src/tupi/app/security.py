@@ -28,7 +28,7 @@ HEADERS = (
 
 
 class TooLargeError(Exception):
-    """A body grew beyond what is accepted."""
+    """A body grew beyond what is accepted; whoever reads it answers with status 413."""
 
 
 class Guard:
@@ -64,11 +64,7 @@ class Guard:
             _log(scope, status, reason)
             await _refuse(send, status, words)
             return
-        try:
-            await self.app(scope, _bounded(receive), _with_headers(send))
-        except TooLargeError:
-            _log(scope, 413, "body too large")
-            await _refuse(send, 413, "The request is too large.")
+        await self.app(scope, _bounded(receive), _with_headers(send))
 
     def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str, str] | None:
         if not self._host_is_ours(headers.get("host", "")):

@@ -23,7 +23,7 @@ from starlette.routing import Route
 from tupi.app.explorer import in_words
 from tupi.app.frames import encode
 from tupi.app.looks import Look, read_look
-from tupi.app.security import Guard
+from tupi.app.security import Guard, TooLargeError
 from tupi.app.session import Session
 from tupi.errors import InputError
 
@@ -74,6 +74,7 @@ class Page:
             "/api/item/{item:int}": self.item,
             "/api/question": self.question,
             "/api/decision": self.decision,
+            "/api/decided": self.decided,
             "/api/export/{name}": self.export,
         }
         posts: dict[str, Handler] = {
@@ -146,8 +147,7 @@ class Page:
         return Response(found[0], media_type=found[1], headers={"Cache-Control": "private, max-age=3600"})
 
     def _look(self, request: Request) -> Look:
-        initial = self.session.problem.initial
-        return read_look(request.query_params, 1 if initial.ndim == 1 else initial.shape[1])
+        return read_look(request.query_params, self.session.n_columns)
 
     async def path(self, request: Request) -> Response:
         """Stream the steps of a look, one frame each, as they become known."""
@@ -217,7 +217,7 @@ class Page:
     async def decide(self, request: Request) -> Response:
         """Start a decision."""
         words = await _words(request)
-        look = read_look({name: str(value) for name, value in words.items()}, 1)
+        look = read_look({name: str(value) for name, value in words.items()}, self.session.n_columns)
         self.session.decide(_text(words, "choice"), _text(words, "use"), look)
         return _json({"started": True})
 
@@ -230,6 +230,13 @@ class Page:
     async def decision(self, request: Request) -> Response:
         """Return the latest decision."""
         return _json(await run_in_threadpool(self.session.decider.facts))
+
+    async def decided(self, request: Request) -> Response:
+        """Return the scores and ranks of the latest decision."""
+        frame = await run_in_threadpool(self.session.decided, self._look(request).column)
+        if frame is None:
+            raise HTTPException(404)
+        return _binary(frame)
 
     async def export(self, request: Request) -> Response:
         """Return a file to take away."""
@@ -308,8 +315,11 @@ def _whole(words: dict[str, Any], name: str) -> int:
 
 
 async def _refused(request: Request, problem: Exception) -> Response:
-    status = problem.status_code if isinstance(problem, HTTPException) else 400
-    words = problem.detail if isinstance(problem, HTTPException) else str(problem)
+    status, words = 400, str(problem)
+    if isinstance(problem, HTTPException):
+        status, words = problem.status_code, problem.detail
+    elif isinstance(problem, TooLargeError):
+        status, words = 413, "The request is too large."
     log.warning("refused %s %r: %d", request.method, request.url.path[:200], status)
     return PlainTextResponse(words, status)
 
@@ -324,7 +334,12 @@ def make_app(session: Session, token: str, host: str, port: int, remote: bool = 
     """Return the application of a session, guarded."""
     app = Starlette(
         routes=Page(session).routes(),
-        exception_handlers={InputError: _refused, HTTPException: _refused, Exception: _failed},
+        exception_handlers={
+            InputError: _refused,
+            HTTPException: _refused,
+            TooLargeError: _refused,
+            Exception: _failed,
+        },
     )
     return Guard(app, token, host, port, remote)
 

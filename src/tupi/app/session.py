@@ -112,6 +112,11 @@ class Session:
         }
 
     @property
+    def n_columns(self) -> int:
+        """How many columns of scores there are: one, unless they are of classes."""
+        return 1 if self.problem.initial.ndim == 1 else self.problem.initial.shape[1]
+
+    @property
     def classes(self) -> list[str]:
         """Names of the class columns."""
         return [str(name) for name in self.problem.classes or range(self.problem.initial.shape[1])]
@@ -127,8 +132,7 @@ class Session:
 
     def initial(self, column: int = 0) -> bytes:
         """Return the initial scores and ranks as one frame."""
-        values = self.problem.initial if self.problem.initial.ndim == 1 else self.problem.initial[:, column]
-        return encode({"t": 0}, score=values.astype(np.float32), rank=ranks(values))
+        return _frame(self.problem.initial, column)
 
     def item(self, position: int) -> dict[str, Any]:
         """Return what a person may know about an item who is asked about it: nothing that a ranking says."""
@@ -204,3 +208,13 @@ class Session:
             raise InputError(f"use: found {use[:40]!r}; accepted: {', '.join(uses)}.")
         labels = None if use == "none" else self.teacher.labels(use)
         self.decider.start(plan_for(choice, use, labels, look, self.base))
+
+    def decided(self, column: int = 0) -> bytes | None:
+        """Return the scores and ranks of the latest decision as one frame; None before the first."""
+        decision = self.decider.decision
+        return None if decision is None else _frame(decision.result.predictions, column)
+
+
+def _frame(predictions: np.ndarray, column: int) -> bytes:
+    values = predictions if predictions.ndim == 1 else predictions[:, column]
+    return encode({}, score=values.astype(np.float32), rank=ranks(values))

@@ -78,7 +78,8 @@ class Source:
     def python(self, labels: str | None, method: str, params: Mapping[str, Any]) -> str:
         """Return a Python script that repeats a result; ``labels`` names a file of labels to use."""
         origin = self._origin()
-        arguments = [repr(origin.scores), repr(dict(origin.features))]
+        arguments = [repr(origin.scores), "{" + "".join(f"\n        {k!r}: {v!r}," for k, v in origin.features.items())]
+        arguments[1] += "\n    }"
         arguments += [
             f"{name}={value!r}"
             for name, value in (
@@ -90,10 +91,11 @@ class Source:
             )
             if value
         ]
+        listed = "".join(f"\n    {argument}," for argument in arguments)
         settings = "".join(f"\n    {name}={value!r}," for name, value in params.items())
         return (
             "import tupi\nfrom tupi.files import read_inputs, write_result\n\n"
-            f"inputs = read_inputs({', '.join(arguments)})\n"
+            f"inputs = read_inputs({listed}\n)\n"
             "result = tupi.denoise(\n    inputs.predictions,\n    inputs.features,\n    inputs.labels,\n"
             f"    method={method!r},\n    task={self.task!r},\n    random_state={self.random_state},\n"
             f"    impute={self.impute!r},{settings}\n)\n"

@@ -61,7 +61,7 @@ class Teacher:
         self._settings: list[Tupi] = []
         self._lock = threading.RLock()
         self._evidence: Evidence | None = None
-        self._suggested: list[Pair] = []
+        self._auto: np.ndarray | None = None  # what `auto` makes of the answers so far
         self._asked = False
         self._changes, self._judged = 0, -1  # how often answers changed, and when the evidence was made
         self._lane = Lane("gain", self._next_judgement)
@@ -129,8 +129,12 @@ class Teacher:
     def _candidates(self) -> tuple[np.ndarray, np.ndarray]:
         """Return candidate rankings, the initial one first, and how probable each is after the labels so far."""
         problem = self._explorer.prepared.problem
-        rows, scores = [problem.initial], []
+        rows: list[np.ndarray] = [problem.initial]
+        scores: list[float | None] = []
         labels = self.labels()
+        if self._auto is not None and self._evidence is not None and np.isfinite(self._evidence.after):
+            rows.append(self._auto)
+            scores.append(self._evidence.after)
         for setting in self._settings:
             known = self._explorer.trails.known(setting)
             for t in (1, 3, CANDIDATE_STEPS):
@@ -203,20 +207,19 @@ class Teacher:
             return (lambda: self._judge(now)) if self._asked and now != self._judged else None
 
     def _judge(self, now: int) -> None:
-        """Decide as `auto` would with the answers so far; keep its gain, and what it would like to know next."""
+        """Decide as `auto` would with the answers so far; keep its gain, and its ranking as one more candidate."""
         labels = self.labels()
-        evidence, suggested = None, []
+        evidence, predictions = None, None
         if labels is not None:
             prepared = Relabelled(self._explorer.prepared, labels)
             method = make_method("auto", {})
             fit = method.fit(prepared, labels)
-            changed = not np.array_equal(predictions_of(prepared, fit), prepared.problem.initial)
+            predictions = predictions_of(prepared, fit)
+            changed = not np.array_equal(predictions, prepared.problem.initial)
             if fit.gain is not None:
                 evidence = stated(fit.gain, labels, prepared.problem.task, changed)
             else:
                 evidence = judge(method, prepared, labels, changed)
-            if fit.suggested is not None and fit.suggested.ndim == 2:
-                suggested = [(int(i), int(j)) for i, j in prepared.items[fit.suggested]]
         with self._lock:
-            self._judged, self._evidence, self._suggested = now, evidence, suggested
+            self._judged, self._evidence, self._auto = now, evidence, predictions
         self._signal.changed()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from tupi.fusion.design import Belief, sketches
 from tupi.fusion.kernels import Kernels, kernels
 from tupi.fusion.labelfree import LabelFree
 from tupi.fusion.preferences import fit_preferences, left_out_comparisons
-from tupi.fusion.process import JITTER, labelled_model, left_out, left_out_pairs, posterior, slope
+from tupi.fusion.process import JITTER, Model, labelled_model, left_out, left_out_pairs, posterior, slope
 from tupi.fusion.relevance import evenly
 from tupi.labels import labelled_items
 from tupi.prepared import Prepared
@@ -20,6 +20,8 @@ MAX_LABELS = 2000  # more are thinned out: systems of so many equations still ta
 MAX_ENTRIES = 1 << 27  # of a kernel between all items and the labelled ones: half a gigabyte
 CHOOSING_LABELS = 400  # that set the variances; more would hardly change what is likely
 MAX_JUDGED = 500  # comparisons that judge the gain
+FEW = 20  # fewer labelled items than that cannot say that higher scores mean less
+LEAST_SLOPE = 0.25  # of the expected one: what few labels that say so are allowed
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
 
@@ -44,7 +46,7 @@ class Fused:
     belief : Belief
         The process, for uncertainties.
     noise : float
-        Variance of the noise of a value.
+        Variance of the noise of a value; 0 for comparisons, which are of the items themselves.
     """
 
     g: Array
@@ -76,17 +78,19 @@ def fit_values(base: LabelFree, prepared: Prepared, rows: Positions, z: Array) -
         Their labels, mean 0 and deviation 1.
     """
     found = kernels_to(base, prepared, rows)
-    answers = base.columns[0]
-    mean = np.column_stack([slope(one[rows]) * (one - one[rows].mean()) for one in answers.T])
+    mean = _expected(base, rows)
     residuals = z - mean[rows]
     columns, shared = found.columns[:, :, rows], found.within()
-    model = labelled_model(columns, shared, found.log_prior)
     c = len(columns)
     # Outputs cost alike and agree on the variances, so each may do with fewer labels.
     some = evenly(len(rows), int(CHOOSING_LABELS / c ** (1 / 3)))
     choosing = labelled_model(columns[:, :, some], shared[:, some][:, :, some], found.log_prior)
     v = choosing.most_likely(residuals[some])
-    after = posterior(model, v, residuals)
+    after = posterior(labelled_model(columns, shared, found.log_prior), v, residuals)
+    if len(rows) < FEW and (against := _against(base, rows, v[0], after.duals)).any():
+        found, mean = _held(found, against), np.where(against, LEAST_SLOPE * mean, mean)
+        residuals = z - mean[rows]
+        after = posterior(labelled_model(found.columns[:, :, rows], shared, found.log_prior), v, residuals)
     g = mean + np.column_stack([found.times(v[:-1], after.duals[:, j], j) for j in range(c)]) + after.duals.sum(axis=0)
     held_out = np.column_stack([left_out(z[:, j], after.duals[:, j], after.inverses[j]) for j in range(c)])
     differences = left_out_pairs(z[:, 0], after.duals[:, 0], after.inverses[0]) if c == 1 else np.empty((0, 0))
@@ -97,18 +101,37 @@ def fit_values(base: LabelFree, prepared: Prepared, rows: Positions, z: Array) -
 def fit_pairs(base: LabelFree, prepared: Prepared, rows: Positions, higher: Positions, lower: Positions) -> Fused:
     """Fit the process to comparisons among the items ``rows``, within which they are numbered."""
     found = kernels_to(base, prepared, rows)
-    answers = base.columns[0][:, 0]
-    mean = slope(answers[rows]) * (answers - answers[rows].mean())
+    mean = _expected(base, rows)
     shared = found.within()
-    after = fit_preferences(found.columns[0][:, rows], shared, found.log_prior, mean[rows], higher, lower)
-    g = mean + found.times(after.v, after.dual, 0)
-    columns = found.columns[0][:, rows]
-    q = len(columns)
-    K = (columns.T * after.v[:q]) @ columns + np.tensordot(after.v[q:], shared, 1) + JITTER * np.eye(len(rows))
+    after = fit_preferences(found.columns[0][:, rows], shared, found.log_prior, mean[rows, 0], higher, lower)
+    if len(rows) < FEW and (against := _against(base, rows, after.v[0], after.dual[:, None])).any():
+        found, mean = _held(found, against), LEAST_SLOPE * mean
+        after = fit_preferences(found.columns[0][:, rows], shared, found.log_prior, mean[rows, 0], higher, lower)
+    g = mean[:, 0] + found.times(after.v, after.dual, 0)
+    K = Model(found.columns[:, :, rows], shared, JITTER * np.eye(len(rows)), found.log_prior).covariance(after.v, 0)
     judged = evenly(len(higher), MAX_JUDGED)
     differences = left_out_comparisons(after, K, higher, lower, judged)
     belief = Belief(base, sketches(base, prepared), found, after.v, [after.middle], 0.0)
-    return Fused(g[:, None], rows, np.empty((0, 1)), differences, judged, belief, float("nan"))
+    return Fused(g[:, None], rows, np.empty((0, 1)), differences, judged, belief, 0.0)
+
+
+def _expected(base: LabelFree, rows: Positions) -> Array:
+    """Return the mean function of each output: the label-free answer with the slope that is expected."""
+    return np.column_stack([slope(one[rows]) * (one - one[rows].mean()) for one in base.columns[0].T])
+
+
+def _against(base: LabelFree, rows: Positions, variance: float, duals: Array) -> NDArray[np.bool_]:
+    """Return for which outputs the slope of the label-free answer came out too low, or negative."""
+    answers = base.columns[0][rows]
+    expected = np.array([slope(one) for one in answers.T])
+    return expected + variance * np.einsum("ij,ij->j", answers, duals) < LEAST_SLOPE * expected
+
+
+def _held(found: Kernels, outputs: NDArray[np.bool_]) -> Kernels:
+    """Return the kernels without that of the label-free answer, for some outputs: its slope is then fixed."""
+    columns = found.columns.copy()
+    columns[outputs, 0] = 0.0
+    return replace(found, columns=columns)
 
 
 def kernels_to(base: LabelFree, prepared: Prepared, rows: Positions) -> Kernels:

@@ -8,11 +8,30 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-EXPECTED_GAIN, GAIN_SD = 2.0, 2.0  # prior of the gain, in points: views that depend on the predictions usually help
-SMALLEST_ERROR = 1.0  # points: no few labels know the gain better than that
 LEAST = 0.5  # below this probability of a gain, predictions come back unchanged
 LEAST_UNRELATED = 0.95  # the same where no view depends on the predictions: then only the labels speak for a gain
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What is known of a gain before any label: views that depend on the predictions usually help.
+
+    Attributes
+    ----------
+    mean, sd : float
+        Of a normal distribution, in hundredths.
+    least_error : float
+        No few labels know the gain better than that.
+    """
+
+    mean: float
+    sd: float
+    least_error: float
+
+
+OF_SHARES = Expectation(2.0, 2.0, 1.0)  # points of pairwise accuracy, or of right classes
+OF_ERRORS = Expectation(10.0, 20.0, 5.0)  # per cent of the squared error
 
 
 @dataclass(frozen=True)
@@ -30,6 +49,11 @@ class Gain:
     def points(self) -> float:
         """The gain in hundredths."""
         return 100 * (self.after - self.before)
+
+    def of_error(self) -> Gain:
+        """Return a gain in R² as a share of the initial squared error, which has no units and no bound below."""
+        unit = max(1 - self.before, 1e-12)
+        return Gain(0.0, (self.after - self.before) / unit, self.error / unit)
 
 
 def pair_gain(before: Array, after: Array, first: NDArray[np.int64], second: NDArray[np.int64], m: int) -> Gain:
@@ -65,7 +89,7 @@ def mean_gain(before: Array, after: Array) -> Gain:
     return Gain(float(before.mean()), float(after.mean()), error)
 
 
-def probability_of_gain(gain: Gain, related: bool) -> float:
+def probability_of_gain(gain: Gain, related: bool, prior: Expectation = OF_SHARES) -> float:
     """Return P(gain > 0 | labels): the prior of the gain times the likelihood of what was measured, both normal.
 
     Parameters
@@ -74,17 +98,17 @@ def probability_of_gain(gain: Gain, related: bool) -> float:
         What was measured.
     related : bool
         Whether any view depends on the predictions; if none does, no gain is expected.
+    prior : Expectation
+        What is expected.
     """
-    expected = EXPECTED_GAIN if related else 0.0
-    precision = 1 / GAIN_SD**2
-    total = expected * precision
+    precision = 1 / prior.sd**2
+    total = precision * (prior.mean if related else 0.0)
     if np.isfinite(gain.error):
-        weight = 1 / max(100 * gain.error, SMALLEST_ERROR) ** 2
+        weight = 1 / max(100 * gain.error, prior.least_error) ** 2
         precision, total = precision + weight, total + weight * gain.points
     return float(norm.cdf(total / np.sqrt(precision)))
 
 
-def weight_of(gain: Gain, related: bool) -> float:
+def weight_of(probability: float, related: bool) -> float:
     """Return the share of the new predictions in what comes back: P(gain > 0), or 0 where that is too low."""
-    probability = probability_of_gain(gain, related)
     return probability if probability >= (LEAST if related else LEAST_UNRELATED) else 0.0

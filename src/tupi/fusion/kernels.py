@@ -1,6 +1,6 @@
 """The kernels of the Gaussian process: between all items and the labelled ones, each with mean diagonal one.
 
-- rank one: f, the label-free answer, and f smoothed at several strengths;
+- rank one: the label-free answer, and what f and f smoothed at several strengths have beyond it;
 - graph: (I + lam L)^-2, a low pass. The square matters: the resolvent itself is mostly local and adds little;
 - views: a linear and a Gaussian kernel of all related views side by side, and another two of the rest.
 
@@ -86,7 +86,10 @@ class Kernels:
 
 def kernels(base: LabelFree, rows: Positions, prepared: Prepared) -> Kernels:
     """Return the kernels between all items and the given ones."""
-    columns = base.columns
+    answer = base.columns[0]
+    # What all columns have in common is the answer's part alone. Otherwise their variances would add up along it, and
+    # a few contrary labels could turn the whole ranking over.
+    columns = [answer, *(column - answer * np.mean(answer * column, axis=0) for column in base.columns[1:])]
     trust = np.log(1 - base.share.c + LEAST_TRUST)
     log_prior = [LOG_PRIOR + (trust if k > 1 else 0.0) for k in range(len(columns))]
     shared: list[NDArray[np.floating]] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 from tupi.errors import InputError, nearest
@@ -44,9 +45,9 @@ def make_method(method: Any, params: dict[str, Any]) -> Method:
         hint = nearest(str(method), METHODS)
         raise InputError(f"method: found {method!r}; accepted: {', '.join(METHODS)}, or a method object.{hint}")
     kind = METHODS[method]
-    if method == "auto" and not set(params) <= set(Auto.__dataclass_fields__):
+    if method == "auto" and not set(params) <= {field.name for field in fields(Auto)}:
         kind = Tupi  # whoever sets a parameter of the paper's method means that method
-    known = list(kind.__dataclass_fields__)
+    known = [field.name for field in fields(kind)]
     for name in params:
         if name not in known:
             raise InputError(

@@ -15,7 +15,7 @@ from scipy.special import log_softmax, softmax
 
 from tupi.fusion.design import suggest_items, suggest_pairs
 from tupi.fusion.fitting import Fused, fit_pairs, fit_values, most_labels
-from tupi.fusion.guard import Gain, mean_gain, pair_gain
+from tupi.fusion.guard import OF_ERRORS, Gain, mean_gain, pair_gain, probability_of_gain
 from tupi.fusion.labelfree import LabelFree, unit
 from tupi.fusion.relevance import evenly
 from tupi.labels import Pairs
@@ -56,6 +56,10 @@ class Answer(ABC):
     @abstractmethod
     def gain(self, w: float) -> Gain:
         """Return the score before and after, by labels that were left out."""
+
+    def probability(self) -> float:
+        """Return the probability that the new predictions are better."""
+        return probability_of_gain(self.gain(1.0), bool(self.base.views.related))
 
     def uncertainty(self) -> Array:
         """Return the standard deviation of a label of each item, in the units of the predictions."""
@@ -106,6 +110,10 @@ class RegressionAnswer(Answer):
         g = self.fused.held_out[:, 0] * self.values.std() + self.values.mean()
         before, after = (1 - (one - self.values) ** 2 / self.values.var() for one in (f, (1 - w) * f + w * g))
         return mean_gain(before, after)
+
+    def probability(self) -> float:
+        """Return the probability that the new values have a smaller squared error."""
+        return probability_of_gain(self.gain(1.0).of_error(), bool(self.base.views.related), OF_ERRORS)
 
     def _initial(self) -> Array:
         return self.base.f[:, 0] * self.prepared.scale[0] + self.prepared.shift[0]
@@ -220,7 +228,7 @@ def answer_of(known: Known, base: LabelFree, prepared: Prepared) -> Answer:
         frequency = (indicators.sum(axis=0) + 1) / (len(values) + c)
         z = (indicators - frequency) / np.sqrt(frequency * (1 - frequency))
         fused = fit_values(base, prepared, rows, z)
-        return ClassAnswer(prepared, base, fused, len(values), values, frequency)
+        return ClassAnswer(prepared, base, fused, len(values), values.astype(np.int64), frequency)
     z = ((values - values.mean()) / values.std())[:, None]
     kind = RegressionAnswer if prepared.problem.task == "regression" else RankingAnswer
     return kind(prepared, base, fit_values(base, prepared, rows, z), len(values), values)

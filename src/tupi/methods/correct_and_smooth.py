@@ -96,9 +96,9 @@ class CorrectAndSmooth(Method):
         assert labels is not None
         settings, notes, best = self.settings(), [], 0
         if len(settings) > 1:
-            best, score = self._choose(prepared, labels, settings)
+            best = self._choose(prepared, labels, settings)
             listed = ", ".join(f"{name}={value:g}" for name, value in settings[best]._asdict().items())
-            notes.append(f"{listed} scored best of {len(settings)} settings: {score:.3f}.")
+            notes.append(f"{listed} scored best of {len(settings)} in cross-validation.")
         chosen = settings[best]
         rows, targets = known.rows[known.labels.index], _targets(known.labels, prepared)
         f = _initial(prepared)
@@ -115,12 +115,12 @@ class CorrectAndSmooth(Method):
             watch=watch,
         )
 
-    def _choose(self, prepared: Prepared, labels: Labels, settings: list[Setting]) -> tuple[int, float]:
-        """Return the best setting and its score in cross-validation."""
+    def _choose(self, prepared: Prepared, labels: Labels, settings: list[Setting]) -> int:
+        """Return the setting that is best in cross-validation."""
         rows = tuning_rows(prepared)
         some = subset(labels, prepared.items[rows])
         if some is None:
-            return 0, float("nan")
+            return 0
         predictors = [self._predictor(prepared, setting, rows) for setting in settings]
         local = relabel(some, prepared.items[rows])
         return best_setting(lambda train: [predict(train) for predict in predictors], local, prepared)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from tupi.errors import InputError
-from tupi.fusion.guard import probability_of_gain, weight_of
+from tupi.fusion.guard import weight_of
 from tupi.fusion.labelfree import label_free
 from tupi.labels import Labels, Values
 from tupi.methods.answers import RegressionAnswer, answer_of
@@ -47,8 +47,8 @@ class Fuse(Method):
         known = known_items(self, prepared, labels)
         base = label_free(prepared)
         answer = answer_of(known, base, prepared)
-        alone, related = answer.gain(1.0), bool(base.views.related)
-        w = weight_of(alone, related) if self.guard else 1.0
+        probability = answer.probability()
+        w = weight_of(probability, bool(base.views.related)) if self.guard else 1.0
         given = len(known.labels.values) if isinstance(known.labels, Values) else len(known.labels.higher)
         used = f"{answer.n_used:,} labels" if answer.n_used == given else f"{answer.n_used:,} of {given:,} labels"
         if not self.guard:
@@ -59,7 +59,7 @@ class Fuse(Method):
             verdict = f"they make up {100 * w:.0f}% of what came back"
         note = (
             f"{describe_views(base, prepared)} A Gaussian process on {used} made new predictions, better with "
-            f"probability {probability_of_gain(alone, related):.2f} by the labels left out; {verdict}."
+            f"probability {probability:.2f} by the labels left out; {verdict}."
         )
         calibrated = isinstance(answer, RegressionAnswer) and w > 0
         return two_steps(
@@ -70,7 +70,7 @@ class Fuse(Method):
             self.params() | {"weight": w, "signal_share": base.share.c},
             (note,),
             watch,
-            gain=alone if w == 0 else answer.gain(w),
+            gain=answer.gain(w or 1.0),
             uncertainty=base.in_order(answer.uncertainty()),
             # Fits to some of the labels only judge; suggestions are for a person.
             suggested=base.order[answer.suggest()] if labels is prepared.problem.labels else None,

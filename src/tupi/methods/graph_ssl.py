@@ -65,9 +65,9 @@ class GraphSSL(Method):
         settings = list(itertools.product(ks, alphas))
         best, notes = 0, []
         if len(settings) > 1:
-            best, score = _choose(prepared, labels, settings)
+            best = _choose(prepared, labels, settings)
             k, alpha = settings[best]
-            notes.append(f"alpha={alpha:g}, n_neighbors={k} scored best of {len(settings)} settings: {score:.3f}.")
+            notes.append(f"alpha={alpha:g}, n_neighbors={k} scored best of {len(settings)} in cross-validation.")
         k, alpha = settings[best]
         edges, n = graph(prepared, k), len(prepared.items)
         if isinstance(known.labels, Pairs):
@@ -92,12 +92,12 @@ class GraphSSL(Method):
         )
 
 
-def _choose(prepared: Prepared, labels: Labels, settings: list[tuple[int, float]]) -> tuple[int, float]:
-    """Return the best setting and its score in cross-validation."""
+def _choose(prepared: Prepared, labels: Labels, settings: list[tuple[int, float]]) -> int:
+    """Return the setting that is best in cross-validation."""
     rows = tuning_rows(prepared)
     some = subset(labels, prepared.items[rows])
     if some is None:
-        return 0, float("nan")
+        return 0
     local = relabel(some, prepared.items[rows])
     predictors = [_predictor(prepared, k, alpha, rows) for k, alpha in settings]
     return best_setting(lambda train: [predict(train) for predict in predictors], local, prepared)

@@ -76,8 +76,8 @@ def labelled_kernel(prepared: Prepared, n_neighbors: int, alpha: float, rows: Po
     )
 
 
-def best_setting(predict: Callable[[Labels], Sequence[Array]], labels: Labels, prepared: Prepared) -> tuple[int, float]:
-    """Return the setting that predicts held-out labels best in repeated folds, the first of equal ones, and its score.
+def best_setting(predict: Callable[[Labels], Sequence[Array]], labels: Labels, prepared: Prepared) -> int:
+    """Return the setting that predicts held-out labels best in repeated folds, the first of equal ones.
 
     Parameters
     ----------
@@ -93,7 +93,4 @@ def best_setting(predict: Callable[[Labels], Sequence[Array]], labels: Labels, p
         [judge_settings(predict, labels, prepared.problem.task, random_state=int(seed)).scores for seed in seeds]
     )
     judged = scores[~np.isnan(scores).any(axis=1)]
-    if not len(judged):
-        return 0, float("nan")
-    mean = judged.mean(axis=0)
-    return int(np.argmax(mean)), float(mean.max())
+    return int(np.argmax(judged.mean(axis=0))) if len(judged) else 0

@@ -64,7 +64,9 @@ export function overview(facts, ranking, items) {
 
   const draw = () => {
     current = order();
-    list.set(facts.n, facts.has_pictures && chosen("layout") === "grid");
+    const grid = facts.has_pictures && chosen("layout") === "grid";
+    place.classList.toggle("as-grid", grid);
+    list.set(facts.n, grid);
     listMovers("movers-up", 1);
     listMovers("movers-down", -1);
     words();

@@ -33,6 +33,7 @@ export class Ranking extends EventTarget {
   // Changes menus or sliders; shows what is known at once and asks for the rest.
   set(change, { again = false } = {}) {
     const before = this.key();
+    this.decided = false;
     this.look = { ...this.look, ...change };
     const key = this.key();
     if (again) this.paths.delete(key);
@@ -82,8 +83,18 @@ export class Ranking extends EventTarget {
     }
   }
 
+  // Shows scores that no slider leads to, until one is moved.
+  showDecision(frame) {
+    this.decided = true;
+    this.shown = { ...frame, t: 1 };
+    this.shownKey = "decision";
+    this.final = true;
+    this.dispatchEvent(new Event("change"));
+  }
+
   // The target step if it is known, the latest before it otherwise; until there is one, what was shown stays.
   show() {
+    if (this.decided) return;
     const path = this.path();
     const target = this.hasSteps() ? this.look.t : Math.min(1, this.look.t);
     const known = path.steps.length - 1;

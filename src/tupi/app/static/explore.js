@@ -1,0 +1,184 @@
+// Explore: menus and sliders, and everything that follows them.
+import { getJSON } from "./api.js";
+import { VirtualList } from "./list.js";
+import { Figures } from "./plots.js";
+import { $, make, percent } from "./words.js";
+
+const FIGURES_EVERY = 250; // milliseconds between drawings while steps stream in
+
+export function explore(facts, ranking, items, news) {
+  const grids = { lam: facts.lams, sigma_w2: facts.sigma_w2s };
+  const figures = new Figures(facts, ranking);
+  let ready = false;
+  let waiting = null;
+  let drawnPath = "";
+  let heatTimer = null;
+
+  $("method").append(...facts.methods.map(({ name }) => make("option", { value: name }, name)));
+  $("kernel").append(...facts.kernels.map((name) => make("option", { value: name }, name)));
+  for (const [name, grid] of Object.entries(grids)) $(name).max = grid.length - 1;
+  $("t").max = facts.last;
+
+  const place = $("explore-list");
+  items.header(place);
+  place.classList.toggle("pictures", facts.has_pictures);
+  let order = ranking.order(ranking.shown);
+  const list = new VirtualList(place, {
+    label: "Items in ranked order",
+    rowHeight: 44,
+    render: (element, index) => items.fill(element, order[index], ranking, false, null),
+  });
+
+  const controls = () => {
+    const { look } = ranking;
+    const steps = ranking.hasSteps();
+    $("method").value = look.method;
+    $("kernel").value = look.kernel;
+    $("kernel").disabled = !steps;
+    for (const [name, grid] of Object.entries(grids)) {
+      $(name).value = grid.indexOf(look[name]);
+      $(name).disabled = !steps;
+      $(name).setAttribute("aria-valuetext", String(look[name]));
+      $(`${name}-value`).textContent = steps ? look[name] : "chosen by the method";
+    }
+    $("t").disabled = !steps;
+    $("t").value = look.t;
+    $("t").setAttribute("aria-valuetext", `${look.t} steps`);
+    $("t-value").textContent = steps ? look.t : "none";
+  };
+
+  const labelled = () => news.status.uses.length > 0;
+
+  const words = () => {
+    const path = ranking.path();
+    const step = ranking.shown;
+    if (path?.error) return path.error;
+    if (!ranking.final) {
+      const known = path ? path.steps.length - 1 : 0;
+      const doing = news.status.doing;
+      if (known < 1) return doing ? `${doing}…` : "Computing…";
+      return `Step ${known} of ${ranking.look.t}…`;
+    }
+    const parts = [ranking.hasSteps() ? `Step ${step.t}.` : `${ranking.look.method} is done.`];
+    if (step.accuracy !== null && step.accuracy !== undefined) {
+      parts.push(`On the labels, ${facts.metric} is ${percent(step.accuracy)}; it was ${percent(path.steps[0].accuracy)} before.`);
+    }
+    return [...parts, ...(step.notes ?? [])].join(" ");
+  };
+
+  const drawFigures = () => {
+    waiting = null;
+    const path = ranking.path();
+    if (!ready || $("explore").hidden || !path?.steps.length) return done();
+    const steps = path.steps;
+    if (ranking.hasSteps()) {
+      const state = `${ranking.key()}|${steps.length}|${labelled()}|${news.status.labels}`;
+      if (state === drawnPath) figures.mark(ranking.look.t, labelled());
+      else figures.path(steps, ranking.look.t, labelled());
+      drawnPath = state;
+    }
+    figures.step(steps[0], ranking.shown);
+    done();
+  };
+
+  // For whoever measures: what the whole page shows now.
+  const done = () => {
+    document.body.dataset.shown = `${ranking.shownKey}|${ranking.shown.t}`;
+    document.body.dataset.final = String(ranking.final);
+  };
+
+  const draw = () => {
+    if ($("explore").hidden) return;
+    controls();
+    $("explore-words").textContent = words();
+    $("explore-words").classList.toggle("error", Boolean(ranking.path()?.error));
+    order = ranking.order(ranking.shown);
+    list.set(facts.n);
+    for (const element of document.querySelectorAll(".needs-labels")) element.hidden = !labelled() || !ranking.hasSteps();
+    $("no-labels").hidden = labelled();
+    if (ranking.final) {
+      // A moved slider is drawn in the next frame; steps that stream in wait their turn.
+      if (waiting?.soon) return;
+      if (waiting) clearTimeout(waiting.id);
+      waiting = { soon: true, id: requestAnimationFrame(drawFigures) };
+    } else waiting ??= { soon: false, id: setTimeout(drawFigures, FIGURES_EVERY) };
+  };
+
+  // The map of settings.
+
+  const drawHeat = async () => {
+    heatTimer = null;
+    if ($("explore").hidden || !labelled() || !ranking.hasSteps()) return;
+    const cells = await getJSON(`/api/heat?${new URLSearchParams(ranking.look)}`);
+    const known = new Map(cells.map((cell) => [`${cell.lam}|${cell.sigma_w2}`, cell]));
+    const scores = cells.map((cell) => cell.score);
+    const [low, high] = [Math.min(...scores), Math.max(...scores)];
+    const focus = document.activeElement?.dataset?.cell;
+    const head = make("tr", {}, make("th", { scope: "col" }, "σw² \\ λ"), ...facts.lams.map((lam) => make("th", { scope: "col" }, String(lam))));
+    const rows = facts.sigma_w2s.map((width) =>
+      make("tr", {}, make("th", { scope: "row" }, String(width)), ...facts.lams.map((lam) => heatCell(lam, width, known, low, high))),
+    );
+    $("heat").replaceChildren(make("thead", {}, head), make("tbody", {}, ...rows));
+    if (focus) $("heat").querySelector(`[data-cell="${focus}"]`)?.focus();
+    if (!$("heat").querySelector("[tabindex='0']")) $("heat").querySelector("button")?.setAttribute("tabindex", "0");
+  };
+
+  const heatCell = (lam, width, known, low, high) => {
+    const cell = known.get(`${lam}|${width}`);
+    const here = lam === ranking.look.lam && width === ranking.look.sigma_w2;
+    const button = make("button", { type: "button", tabIndex: here ? 0 : -1 }, cell ? percent(cell.score) : "·");
+    button.dataset.cell = `${lam}|${width}`;
+    if (here) button.setAttribute("aria-current", "true");
+    button.setAttribute(
+      "aria-label",
+      `λ ${lam}, σw² ${width}: ${cell ? `${percent(cell.score)} at step ${cell.t}` : "not computed yet"}`,
+    );
+    if (cell) button.style.setProperty("--heat", high > low ? ((cell.score - low) / (high - low)).toFixed(3) : "0.5");
+    button.addEventListener("click", () => ranking.set({ lam, sigma_w2: width, ...(cell ? { t: cell.t } : {}) }));
+    return make("td", {}, button);
+  };
+
+  $("heat").addEventListener("keydown", (event) => {
+    const moves = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+    if (!(event.key in moves) || !event.target.dataset.cell) return;
+    event.preventDefault();
+    const [down, right] = moves[event.key];
+    const cell = event.target.parentElement;
+    const row = $("heat").rows[cell.parentElement.rowIndex + down];
+    const next = row?.cells[cell.cellIndex + right]?.querySelector("button");
+    if (!next) return;
+    event.target.tabIndex = -1;
+    next.tabIndex = 0;
+    next.focus();
+  });
+
+  const heatSoon = () => {
+    heatTimer ??= setTimeout(() => drawHeat().catch(() => {}), 700);
+  };
+
+  $("method").addEventListener("change", () => ranking.set({ method: $("method").value }, { again: true }));
+  $("kernel").addEventListener("change", () => ranking.set({ kernel: $("kernel").value }));
+  for (const [name, grid] of Object.entries(grids)) {
+    $(name).addEventListener("input", () => ranking.set({ [name]: grid[$(name).value] }));
+  }
+  $("t").addEventListener("input", () => ranking.set({ t: Number($("t").value) }));
+  ranking.addEventListener("change", heatSoon);
+  news.addEventListener("change", () => {
+    heatSoon();
+    if (!$("explore").hidden) $("explore-words").textContent = words();
+  });
+
+  const open = async () => {
+    draw();
+    heatSoon();
+    if (ready) return;
+    try {
+      await figures.load();
+      ready = true;
+      draw();
+    } catch (problem) {
+      $("explore-words").textContent = problem.message;
+    }
+  };
+  return { draw, open };
+}

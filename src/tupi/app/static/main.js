@@ -1,0 +1,131 @@
+// The page: loads what it needs, shows one of four views, and says so when the server is gone.
+import { getFrame, getJSON, listen } from "./api.js";
+import { decide } from "./decide.js";
+import { explore } from "./explore.js";
+import { Items } from "./items.js";
+import { overview } from "./overview.js";
+import { Ranking } from "./ranking.js";
+import { teach } from "./teach.js";
+import { $, amount, make } from "./words.js";
+
+const VIEWS = ["overview", "explore", "teach", "decide"];
+const KEPT = "tupi-look";
+
+class News extends EventTarget {
+  status = null;
+
+  set(status) {
+    this.status = status;
+    this.dispatchEvent(new Event("change"));
+  }
+}
+
+function names(frame) {
+  const decoder = new TextDecoder();
+  const list = new Array(frame.starts.length - 1);
+  for (let k = 0; k < list.length; k += 1) list[k] = decoder.decode(frame.bytes.subarray(frame.starts[k], frame.starts[k + 1]));
+  return list;
+}
+
+// Where the sliders were, if this is a reload.
+function kept(facts) {
+  try {
+    const look = JSON.parse(sessionStorage.getItem(KEPT));
+    const known = look && facts.methods.some(({ name }) => name === look.method) && facts.kernels.includes(look.kernel);
+    const inGrid = known && facts.lams.includes(look.lam) && facts.sigma_w2s.includes(look.sigma_w2);
+    return inGrid && look.t >= 0 && look.t <= facts.last && look.column < (facts.classes?.length ?? 1) ? look : {};
+  } catch {
+    return {};
+  }
+}
+
+async function start() {
+  const news = new News();
+  const [facts, status] = await Promise.all([getJSON("/api/facts"), getJSON("/api/status")]);
+  news.status = status;
+  const first = kept(facts);
+  const [initial, ids] = await Promise.all([
+    getFrame(`/api/initial?column=${first.column ?? 0}`),
+    facts.has_ids ? getFrame("/api/ids") : null,
+  ]);
+  const views = facts.views.length;
+  $("about").textContent = `${amount(facts.n, "item")}, ${amount(views, "view")}`;
+  document.title = `tupi: ${amount(facts.n, "item")}`;
+  const ranking = new Ranking(facts, initial);
+  const items = new Items(facts, ids && names(ids));
+  const parts = {
+    overview: overview(facts, ranking, items),
+    explore: explore(facts, ranking, items, news),
+    teach: teach(facts, items, news),
+    decide: decide(ranking, news, async () => {
+      ranking.showDecision(await getFrame(`/api/decided?column=${ranking.look.column}`));
+      location.hash = "#overview";
+    }),
+  };
+  document.body.dataset.ready = "true";
+
+  const state = () => {
+    const computing = !ranking.final && !ranking.path()?.error;
+    const doing = news.status.doing;
+    $("state").textContent = computing ? (doing ? `${doing}…` : "Computing…") : "";
+  };
+  ranking.addEventListener("change", () => {
+    sessionStorage.setItem(KEPT, JSON.stringify(ranking.look));
+    if (!$("overview").hidden) parts.overview.draw();
+    if (!$("explore").hidden) parts.explore.draw();
+    else {
+      document.body.dataset.shown = `${ranking.shownKey}|${ranking.shown.t}`;
+      document.body.dataset.final = String(ranking.final);
+    }
+    state();
+  });
+  news.addEventListener("change", state);
+
+  const show = (focus) => {
+    const name = VIEWS.includes(location.hash.slice(1)) ? location.hash.slice(1) : "overview";
+    for (const view of VIEWS) $(view).hidden = view !== name;
+    for (const link of document.querySelectorAll("nav a")) {
+      if (link.hash === `#${name}`) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
+    if (name === "overview") parts.overview.draw();
+    else parts[name].open();
+    if (focus) {
+      scrollTo(0, 0);
+      $(`${name}-title`).focus({ preventScroll: true });
+    }
+  };
+  addEventListener("hashchange", () => {
+    if (location.hash !== "#main") show(true);
+  });
+
+  if (facts.classes) {
+    document.querySelector(".class-menu").hidden = false;
+    $("class-menu").append(...facts.classes.map((name, k) => make("option", { value: k }, name)));
+    $("class-menu").value = first.column ?? 0;
+    $("class-menu").addEventListener("change", () => {
+      // The initial column changes with it: begin anew, which is quick.
+      sessionStorage.setItem(KEPT, JSON.stringify({ ...ranking.look, column: Number($("class-menu").value) }));
+      location.reload();
+    });
+  }
+
+  show(false);
+  ranking.set(first);
+  let gone = false;
+  listen(
+    (latest) => news.set(latest),
+    (words) => {
+      $("gone").hidden = words === null;
+      if (words !== null && $("gone").textContent !== words) $("gone").textContent = words;
+      if (gone && words === null && !ranking.final) ranking.set({}, { again: true });
+      gone = words !== null;
+    },
+  );
+}
+
+start().catch((problem) => {
+  $("about").textContent = "";
+  $("gone").hidden = false;
+  $("gone").textContent = problem instanceof TypeError ? "The server does not answer. Start it again and open the address that it prints." : problem.message;
+});
