@@ -5,17 +5,18 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.neighbors import NearestNeighbors
+
+from tupi.neighbors import Points, nearest_points
 
 
 def nearest_neighbors(X: NDArray[np.float64], n_neighbors: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return positions and distances of each row's nearest other rows, shapes (n, k).
 
-    ``k`` is ``n_neighbors``, or n - 1 if there are fewer rows.
+    ``k`` is ``n_neighbors``, or n - 1 if there are fewer rows. The search is `tupi.neighbors.nearest_points`.
     """
-    k = min(n_neighbors, len(X) - 1)
-    search = NearestNeighbors(n_neighbors=k, algorithm="brute" if X.shape[1] > 12 else "kd_tree")
-    distances, neighbors = search.fit(X).kneighbors()  # without an argument, an item is not its own neighbour
+    n, d = X.shape
+    points = Points(X, np.ones((n, 1), bool), np.array([0, d]))
+    neighbors, distances = nearest_points(points, min(n_neighbors, n - 1))
     return neighbors.astype(np.int64), distances
 
 
