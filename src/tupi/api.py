@@ -72,7 +72,8 @@ def denoise(
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.normal(size=300)
     >>> scores = truth + rng.normal(size=300)
-    >>> result = tupi.denoise(scores, {"clean": truth[:, None], "junk": rng.normal(size=(300, 3))})
+    >>> views = {"clean": truth[:, None], "junk": rng.normal(size=(300, 3))}
+    >>> result = tupi.denoise(scores, views, labels=tupi.Values(range(30), truth[:30]))
     >>> tupi.pairwise_accuracy(result.predictions, truth) > tupi.pairwise_accuracy(scores, truth) + 0.05
     True
     """

@@ -63,7 +63,14 @@ def most_labels(n: int) -> int:
     return min(MAX_LABELS, max(200, MAX_ENTRIES // n))
 
 
-def fit_values(base: LabelFree, prepared: Prepared, rows: Positions, z: Array) -> Fused:
+def fit_values(
+    base: LabelFree,
+    prepared: Prepared,
+    rows: Positions,
+    z: Array,
+    expected: Array | None = None,
+    constant: float = 1.0,
+) -> Fused:
     """Fit the process to values.
 
     Parameters
@@ -76,25 +83,30 @@ def fit_values(base: LabelFree, prepared: Prepared, rows: Positions, z: Array) -
         Labelled items, ascending in content order.
     z : ndarray of shape (m, c)
         Their labels, mean 0 and deviation 1.
+    expected : ndarray of shape (n, c), optional
+        The mean function; by default the label-free answer with the slope that is expected.
+    constant : float
+        Prior variance of a shift.
     """
     found = kernels_to(base, prepared, rows)
-    mean = _expected(base, rows)
+    mean = _expected(base, rows) if expected is None else expected
     residuals = z - mean[rows]
     columns, shared = found.columns[:, :, rows], found.within()
     c = len(columns)
     # Outputs cost alike and agree on the variances, so each may do with fewer labels.
     some = evenly(len(rows), int(CHOOSING_LABELS / c ** (1 / 3)))
-    choosing = labelled_model(columns[:, :, some], shared[:, some][:, :, some], found.log_prior)
+    choosing = labelled_model(columns[:, :, some], shared[:, some][:, :, some], found.log_prior, constant)
     v = choosing.most_likely(residuals[some])
-    after = posterior(labelled_model(columns, shared, found.log_prior), v, residuals)
-    if len(rows) < FEW and (against := _against(base, rows, v[0], after.duals)).any():
+    after = posterior(labelled_model(columns, shared, found.log_prior, constant), v, residuals)
+    if expected is None and len(rows) < FEW and (against := _against(base, rows, v[0], after.duals)).any():
         found, mean = _held(found, against), np.where(against, LEAST_SLOPE * mean, mean)
         residuals = z - mean[rows]
         after = posterior(labelled_model(found.columns[:, :, rows], shared, found.log_prior), v, residuals)
-    g = mean + np.column_stack([found.times(v[:-1], after.duals[:, j], j) for j in range(c)]) + after.duals.sum(axis=0)
+    g = mean + np.column_stack([found.times(v[:-1], after.duals[:, j], j) for j in range(c)])
+    g += constant * after.duals.sum(axis=0)
     held_out = np.column_stack([left_out(z[:, j], after.duals[:, j], after.inverses[j]) for j in range(c)])
     differences = left_out_pairs(z[:, 0], after.duals[:, 0], after.inverses[0]) if c == 1 else np.empty((0, 0))
-    belief = Belief(base, sketches(base, prepared), found, v[:-1], list(after.inverses), 1.0)
+    belief = Belief(base, sketches(base, prepared), found, v[:-1], list(after.inverses), constant)
     return Fused(g, rows, held_out, differences, np.empty(0, np.int64), belief, float(v[-1]))
 
 

@@ -90,19 +90,21 @@ class Model:
         return np.exp(found.x)
 
 
-def labelled_model(columns: Array, shared: Array, log_prior: Array) -> Model:
-    """Return the model of noisy values: noise of unknown variance, and a constant of variance one.
+def labelled_model(columns: Array, shared: Array, log_prior: Array, constant: float = 1.0) -> Model:
+    """Return the model of noisy values: noise of unknown variance, and an unknown constant.
 
     Parameters
     ----------
     columns, shared, log_prior
         The kernels at the labelled items, see `tupi.fusion.kernels.Kernels`.
+    constant : float
+        Variance of the constant.
     """
     m = columns.shape[2]
     return Model(
         columns,
         np.concatenate([shared, np.eye(m)[None]]),
-        np.ones((m, m)) + JITTER * np.eye(m),
+        np.full((m, m), constant) + JITTER * np.eye(m),
         np.append(log_prior, LOG_PRIOR_NOISE),
     )
 

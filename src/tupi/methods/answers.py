@@ -23,7 +23,10 @@ from tupi.methods.columns import from_shares, from_values
 from tupi.methods.supervised import Known
 from tupi.prepared import Prepared
 
-SHARPNESS_GRID = tuple(2.0 ** (k / 2) for k in range(17))  # of the softmax that makes probabilities of class scores
+SHARPNESS_GRID = tuple(2.0 ** (k / 2) for k in range(9))  # powers to which class shares may be raised
+SHARPNESS_SD = 0.5  # expected size of the power's logarithm: a handful of labels must not make up certainty
+LEAST_SHARE = 0.01  # of a class: regression of zeros and ones may say less than nothing
+CLASS_SHIFT = 0.1  # prior variance of a class's shift: how frequent classes are is known from the predictions
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
 
@@ -149,7 +152,9 @@ class ComparisonAnswer(Answer):
 
 @dataclass(frozen=True, eq=False)
 class ClassAnswer(Answer):
-    """Class scores from classes: one-vs-rest regression of indicators, probabilities by a softmax.
+    """Class scores from classes: one-vs-rest regression of indicators, around the label-free probabilities.
+
+    Shares below `LEAST_SHARE` are raised to it, and all to the power under which the labels left out are most likely.
 
     Attributes
     ----------
@@ -165,8 +170,7 @@ class ClassAnswer(Answer):
     def columns(self, w: float) -> Array:
         """Return class scores: centred logarithms of probabilities, or scores in the input's units."""
         initial = self.base.f
-        shares = softmax(self._sharpness() * self._shares(self.fused.g), axis=1)
-        return (1 - w) * initial + w * self._columns(shares)
+        return (1 - w) * initial + w * self._columns(self.fused.g)
 
     def gain(self, w: float) -> Gain:
         """Return the gain in accuracy, each label left out in turn."""
@@ -175,7 +179,7 @@ class ClassAnswer(Answer):
         # Stretching to the input's units looks at all items, so labelled ones are replaced among them.
         scores = self.fused.g.copy()
         scores[rows] = self.fused.held_out
-        new = self._columns(softmax(self._sharpness() * self._shares(scores), axis=1))[rows]
+        new = self._columns(scores)[rows]
         old = self.base.f[rows]
         before, after = (
             ((one * scale + shift).argmax(axis=1) == self.classes).astype(np.float64)
@@ -183,16 +187,19 @@ class ClassAnswer(Answer):
         )
         return mean_gain(before, after)
 
-    def _shares(self, z: Array) -> Array:
-        return self.frequency + np.sqrt(self.frequency * (1 - self.frequency)) * z
+    def _log_shares(self, z: Array) -> Array:
+        return np.log(np.maximum(self.frequency + np.sqrt(self.frequency * (1 - self.frequency)) * z, LEAST_SHARE))
 
-    def _columns(self, shares: Array) -> Array:
-        return from_shares(self.prepared, shares)
+    def _columns(self, z: Array) -> Array:
+        return from_shares(self.prepared, softmax(self._sharpness() * self._log_shares(z), axis=1))
 
     def _sharpness(self) -> float:
-        """Return the factor under which the labels left out are most likely; of equal ones the smallest."""
-        shares, each = self._shares(self.fused.held_out), np.arange(len(self.classes))
-        likely = [log_softmax(s * shares, axis=1)[each, self.classes].sum() for s in SHARPNESS_GRID]
+        """Return the most likely power by the labels left out, expected to be about one."""
+        logs, each = self._log_shares(self.fused.held_out), np.arange(len(self.classes))
+        likely = [
+            log_softmax(s * logs, axis=1)[each, self.classes].sum() - 0.5 * (np.log(s) / SHARPNESS_SD) ** 2
+            for s in SHARPNESS_GRID
+        ]
         return SHARPNESS_GRID[int(np.argmax(likely))]
 
     def _unit(self) -> float:
@@ -223,15 +230,23 @@ def answer_of(known: Known, base: LabelFree, prepared: Prepared) -> Answer:
     used = used[np.argsort(rows[used])]
     rows, values = rows[used], values[used]
     if prepared.problem.task == "classification":
-        c = base.f.shape[1]
-        indicators = np.eye(c)[values]
-        frequency = (indicators.sum(axis=0) + 1) / (len(values) + c)
-        z = (indicators - frequency) / np.sqrt(frequency * (1 - frequency))
-        fused = fit_values(base, prepared, rows, z)
+        chances = _label_free_chances(base, prepared)
+        frequency = np.clip(chances.mean(axis=0), LEAST_SHARE, 1 - LEAST_SHARE)
+        unit_share = np.sqrt(frequency * (1 - frequency))
+        z = (np.eye(chances.shape[1])[values] - frequency) / unit_share
+        fused = fit_values(base, prepared, rows, z, (chances - frequency) / unit_share, CLASS_SHIFT)
         return ClassAnswer(prepared, base, fused, len(values), values.astype(np.int64), frequency)
     z = ((values - values.mean()) / values.std())[:, None]
     kind = RegressionAnswer if prepared.problem.task == "regression" else RankingAnswer
     return kind(prepared, base, fit_values(base, prepared, rows, z), len(values), values)
+
+
+def _label_free_chances(base: LabelFree, prepared: Prepared) -> Array:
+    """Return class probabilities of the label-free answer; other scores are taken as logarithms of deviation 1."""
+    columns = base.answer * prepared.scale + prepared.shift
+    if not prepared.problem.are_probabilities:
+        columns = (columns - columns.mean()) / max(float(columns.std()), 1e-12)
+    return softmax(columns, axis=1)
 
 
 def _from_pairs(labels: Pairs, rows: Positions, most: int, base: LabelFree, prepared: Prepared) -> ComparisonAnswer:
