@@ -56,7 +56,7 @@ class Person:
         return self.page.inner_text(selector)
 
     def pair(self) -> tuple[str, str]:
-        self.until("!document.getElementById('choose-left').disabled")
+        self.until("document.getElementById('choose-left').ariaDisabled === 'false'")
         return tuple(self.text(f"#choose-{side} .name") for side in ("left", "right"))
 
     def answer(self, key: str) -> None:
@@ -335,7 +335,8 @@ def test_narrow_windows_colours_and_names(browser: Any, served: Served, scheme: 
 
 # Controls that a screen reader could not name.
 UNNAMED = """() => {
-  const named = (one) => one.ariaLabel || one.labels?.length || one.textContent.trim() || one.hasAttribute("aria-labelledby");
+  const named = (one) =>
+    one.ariaLabel || one.labels?.length || one.textContent.trim() || one.hasAttribute("aria-labelledby");
   return [...document.querySelectorAll("button, a, input, select, [role=img], [role=list], [tabindex='0']")]
     .filter((one) => one.offsetParent && !one.closest(".js-plotly-plot") && !named(one))
     .map((one) => one.outerHTML.slice(0, 100));
@@ -368,7 +369,8 @@ FAINT = """() => {
     return (a + 0.05) / (b + 0.05) < 4.5;
   };
   return [...document.querySelectorAll("body *")]
-    .filter((one) => one.offsetParent && !one.closest(".js-plotly-plot, :disabled, option") && hasText(one) && isFaint(one))
+    .filter((one) => one.offsetParent && !one.closest(".js-plotly-plot, :disabled, [aria-disabled=true], option"))
+    .filter((one) => hasText(one) && isFaint(one))
     .map((one) => `${one.tagName} ${one.className} ${one.textContent.slice(0, 30)}`);
 }"""
 

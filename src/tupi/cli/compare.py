@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tupi.cli.inputs import input_options
 from tupi.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,31 +25,8 @@ COLORS = {"better": "green", "worse": "red", "failed": "red", "does not apply": 
 
 
 @click.command(epilog=EXAMPLE)
-@click.argument("scores", type=str, required=False)
-@click.option(
-    "--features",
-    multiple=True,
-    metavar="NAME=FILE",
-    help="A view of the same items, and its name; repeat for more. FILE.npz:KEY takes one array of several.",
-)
-@click.option(
-    "--labels",
-    metavar="FILE",
-    help="What is known: ids and values, one value per item (empty: unknown), or columns 'higher' and 'lower'.",
-)
-@click.option("--id", "id_column", metavar="COLUMN", help="Column that identifies items, in all tables.")
-@click.option(
-    "--score", multiple=True, metavar="COLUMN", help="Score column of SCORES, if it has several; repeat for classes."
-)
-@click.option("--label", metavar="COLUMN", help="Value column of the labels, if they have several.")
+@input_options(required=False)
 @click.option("--methods", metavar="NAME,NAME,...", help="Which methods; without it, all.")
-@click.option(
-    "--task",
-    type=click.Choice(["ranking", "regression", "classification"]),
-    default="ranking",
-    show_default=True,
-    help="What the scores are for.",
-)
 @click.option(
     "--repeats",
     type=click.IntRange(min=1),
@@ -56,8 +34,6 @@ COLORS = {"better": "green", "worse": "red", "failed": "red", "does not apply": 
     show_default=True,
     help="How often the labels are dealt to five folds.",
 )
-@click.option("--impute", type=click.Choice(["median"]), help="Fill in single missing values of features.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same result.")
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="FILE.csv", help="Also write the table: CSV, TSV or Parquet."
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from tupi.cli.inputs import input_options
 from tupi.errors import InputError
 
 EXAMPLE = """\b
@@ -18,38 +19,11 @@ Examples:
 
 
 @click.command(epilog=EXAMPLE)
-@click.argument("scores", type=str)
-@click.option(
-    "--features",
-    "features",
-    multiple=True,
-    required=True,
-    metavar="NAME=FILE",
-    help="A view of the same items, and its name; repeat for more. FILE.npz:KEY takes one array of several.",
-)
-@click.option(
-    "--labels",
-    metavar="FILE",
-    help="What is known: ids and values, one value per item (empty: unknown), or columns 'higher' and 'lower'.",
-)
-@click.option("--id", "id_column", metavar="COLUMN", help="Column that identifies items, in all tables.")
-@click.option(
-    "--score", multiple=True, metavar="COLUMN", help="Score column of SCORES, if it has several; repeat for classes."
-)
-@click.option("--label", metavar="COLUMN", help="Value column of the labels, if they have several.")
+@input_options(required=True)
 @click.option("--method", default="auto", show_default=True, help="How to denoise.")
-@click.option(
-    "--task",
-    type=click.Choice(["ranking", "regression", "classification"]),
-    default="ranking",
-    show_default=True,
-    help="What the scores are for.",
-)
 @click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the method; repeat for more."
 )
-@click.option("--impute", type=click.Choice(["median"]), help="Fill in single missing values of features.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same result.")
 @click.option(
     "--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="Where the better scores go."
 )

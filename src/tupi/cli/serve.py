@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tupi.cli.denoise import named_paths, parsed_settings
+from tupi.cli.inputs import input_options
 from tupi.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,32 +27,11 @@ Examples:
 
 
 @click.command(epilog=EXAMPLE)
-@click.argument("scores", type=str, required=False)
-@click.option(
-    "--features",
-    multiple=True,
-    metavar="NAME=FILE",
-    help="A view of the same items, and its name; repeat for more. FILE.npz:KEY takes one array of several.",
-)
-@click.option("--labels", metavar="FILE", help="What is known already, as for `tupi denoise`.")
-@click.option("--id", "id_column", metavar="COLUMN", help="Column that identifies items, in all tables.")
-@click.option(
-    "--score", multiple=True, metavar="COLUMN", help="Score column of SCORES, if it has several; repeat for classes."
-)
-@click.option("--label", metavar="COLUMN", help="Value column of the labels, if they have several.")
+@input_options(required=False)
 @click.option("--method", default="tupi", show_default=True, help="The method to look at first.")
-@click.option(
-    "--task",
-    type=click.Choice(["ranking", "regression", "classification"]),
-    default="ranking",
-    show_default=True,
-    help="What the scores are for.",
-)
 @click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the paper's method; repeat for more."
 )
-@click.option("--impute", type=click.Choice(["median"]), help="Fill in single missing values of features.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same result.")
 @click.option("--demo", is_flag=True, help="Show the demonstration's data instead of files.")
 @click.option("--images", metavar="FOLDER", help="Pictures called like the items, with or without their suffix.")
 @click.option("--image-column", metavar="COLUMN", help="Column of SCORES that names each item's picture.")

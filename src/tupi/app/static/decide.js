@@ -40,7 +40,7 @@ export function decide(ranking, news, showDecision) {
 
   const words = () => {
     const { running, doing, error } = news.status.decide;
-    $("run").disabled = running;
+    $("run").setAttribute("aria-disabled", String(running)); // not `disabled`, which would take the focus away
     $("stop").hidden = !running;
     const place = $("decide-words");
     place.classList.toggle("error", Boolean(error) && !running);
@@ -86,6 +86,7 @@ export function decide(ranking, news, showDecision) {
 
   $("decide-form").addEventListener("submit", async (event) => {
     event.preventDefault();
+    if (news.status.decide.running) return;
     const choice = new FormData($("decide-form")).get("choice");
     try {
       answersThen = news.status.answers.answers;
@@ -119,6 +120,7 @@ export function decide(ranking, news, showDecision) {
   });
   ranking.addEventListener("change", choices);
   choices();
+  words();
   if (news.status.decide.number) refresh();
   return { open: choices };
 }

@@ -33,8 +33,9 @@ export function teach(facts, items, news) {
   };
 
   const enable = () => {
-    for (const button of Object.values(buttons)) button.disabled = busy || !asked;
-    $("undo").disabled = busy || !progress?.mine;
+    // Not `disabled`, which would take the focus away from whoever answers by keyboard.
+    for (const button of Object.values(buttons)) button.setAttribute("aria-disabled", String(busy || !asked));
+    $("undo").setAttribute("aria-disabled", String(busy || !progress?.mine));
   };
 
   const show = (reply) => {
@@ -72,7 +73,7 @@ export function teach(facts, items, news) {
       } catch (problem) {
         $("saved").classList.add("error");
         if (problem instanceof Refused && problem.status !== 500) {
-          localStorage.removeItem("tupi-unsent");
+          if (problem.status !== 403) localStorage.removeItem("tupi-unsent"); // the next run can still have it
           busy = false;
           enable();
           $("saved").textContent = `Not saved. ${problem.message}`;
