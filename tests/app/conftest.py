@@ -142,6 +142,8 @@ def served(tmp_path: Path) -> Iterator[Served]:
 
 @pytest.fixture(scope="session")
 def browser():  # type: ignore[no-untyped-def]
+    if not Path(CHROMIUM).exists() and os.environ.get("TUPI_BROWSER") != "required":
+        pytest.skip(f"no browser at {CHROMIUM}; TUPI_CHROMIUM names another")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

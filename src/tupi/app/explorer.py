@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from tupi.methods import make_method
 from tupi.methods.tupi import LAM_GRID, SIGMA_W2_GRID, Tupi
 from tupi.tasks import restore
 
+PAUSE = 0.4  # seconds without a move before anything is computed ahead
 CANDIDATE_STEPS = 8  # how far settings are followed that only help to choose questions and to judge
 Array = NDArray[np.float64]
 
@@ -71,6 +73,7 @@ class Explorer:
         self._scores: dict[tuple[Tupi, int], float] = {}
         self._candidates: list[Tupi] = []
         self._lock = threading.RLock()
+        self._moved = 0.0  # when somebody last moved something
         self.doing = ""
         self.prepared.progress = self._say
         self._steps_lane = Lane("steps", self._next_step)
@@ -105,6 +108,7 @@ class Explorer:
         with self._lock:
             self._looks[client] = look
             self._looks.move_to_end(client)
+            self._moved = time.monotonic()
             fitted = self._fits.get(look.method)
             if fitted is not None and fitted[0] != self._labels_version:
                 del self._fits[look.method]  # fitted to other labels
@@ -219,19 +223,27 @@ class Explorer:
 
     # What to compute next
 
-    def _next_step(self) -> Piece | None:
+    def _next_step(self) -> Piece | float | None:
         with self._lock:
-            for setting, t in self._wanted():
-                ready = self._states.get(setting.engine_key()) == "ready"
-                if ready and setting not in self._failed and self.trails.needs(setting, t):
+            looks = [look for look in reversed(self._looks.values()) if look.has_steps]
+            for setting, t in ((look.setting(self.base), look.t) for look in looks):
+                if self._can_advance(setting, t):
+                    return lambda: self._advance(setting)
+            # Whoever moves a slider moves it again soon: a step that nobody waits for would be in the way.
+            quiet = self._moved + PAUSE - time.monotonic()
+            if quiet > 0:
+                return quiet
+            for setting, t in self._ahead(looks):
+                if self._can_advance(setting, t):
                     return lambda: self._advance(setting)
         return None
 
-    def _wanted(self) -> Iterator[tuple[Tupi, int]]:
-        """Yield settings and how far they are wanted, the most urgent first."""
-        looks = [look for look in reversed(self._looks.values()) if look.has_steps]
-        for look in looks:
-            yield look.setting(self.base), look.t
+    def _can_advance(self, setting: Tupi, t: int) -> bool:
+        ready = self._states.get(setting.engine_key()) == "ready"
+        return ready and setting not in self._failed and self.trails.needs(setting, t)
+
+    def _ahead(self, looks: list[Look]) -> Iterator[tuple[Tupi, int]]:
+        """Yield settings that will be wanted, and how far, the likeliest first."""
         for look in looks:
             yield look.setting(self.base), LAST
         for setting in self._candidates:

@@ -18,10 +18,10 @@ class Lane:
     name : str
         For logs.
     choose : callable
-        Returns the next piece of work, or None to sleep until `wake`.
+        Returns the next piece of work, the seconds to sleep unless `wake` is called, or None to sleep until then.
     """
 
-    def __init__(self, name: str, choose: Callable[[], Piece | None]) -> None:
+    def __init__(self, name: str, choose: Callable[[], Piece | float | None]) -> None:
         self._choose = choose
         self._work = threading.Event()
         self._closed = False
@@ -43,10 +43,10 @@ class Lane:
             self._work.clear()  # before the look, so that what comes in during it is not missed
             try:
                 piece = self._choose()
-                if piece is not None:
+                if callable(piece):
                     piece()
+                    continue
             except Exception:  # a piece that fails must not end the page for everybody
                 log.exception("A background task failed")
                 continue
-            if piece is None:
-                self._work.wait()
+            self._work.wait(piece)

@@ -81,9 +81,7 @@ export function explore(facts, ranking, items, news) {
     done();
   };
 
-  // For whoever measures: what the whole page shows now.
   const done = () => {
-    document.body.dataset.shown = `${ranking.shownKey}|${ranking.shown.t}`;
     document.body.dataset.final = String(ranking.final);
   };
 
@@ -94,6 +92,9 @@ export function explore(facts, ranking, items, news) {
     $("explore-words").classList.toggle("error", Boolean(ranking.path()?.error));
     order = ranking.order(ranking.shown);
     list.set(facts.n);
+    // For whoever measures or tests: the ranking that is shown, and whether all else has followed.
+    document.body.dataset.final = "false";
+    document.body.dataset.shown = `${ranking.shownKey}|${ranking.shown.t}`;
     for (const element of document.querySelectorAll(".needs-labels")) element.hidden = !labelled() || !ranking.hasSteps();
     $("no-labels").hidden = labelled();
     if (ranking.final) {

@@ -3,7 +3,7 @@ import { getJSON } from "./api.js";
 import { movers } from "./ranking.js";
 import { number } from "./words.js";
 
-const MOST_POINTS = 1500; // more make each move of a slider slow, and the picture no clearer
+const MOST_POINTS = 1000; // more make each move of a slider slow, and become a picture instead
 let loading = null;
 
 // Plotly is large: it is fetched when the first figure is.
@@ -26,7 +26,6 @@ export class Figures {
     this.facts = facts;
     this.ranking = ranking;
     this.drawn = {};
-    this.sample = sample(ranking.initial.rank, MOST_POINTS);
   }
 
   async load() {
@@ -82,13 +81,19 @@ export class Figures {
     const moved = [1, -1].flatMap((sign) => movers(initial.rank, step.rank, sign, 10).map(({ item }) => item));
     const [line, points, marked] = scatter.data;
     const pick = (values, chosen) => Array.from(chosen, (item) => values[item]);
+    const hover = { text: null, hovertemplate: "before %{x:.4~g}<br>after %{y:.4~g}<extra></extra>" };
+    const few = initial.score.length <= MOST_POINTS;
+    const all = few ? Array.from(initial.score.keys()) : [];
     const data = [
       line,
-      { ...points, x: pick(initial.score, this.sample), y: pick(step.score, this.sample), text: null, hovertemplate: "before %{x:.4~g}<br>after %{y:.4~g}<extra></extra>" },
-      { ...marked, x: pick(initial.score, moved), y: pick(step.score, moved), text: null, hovertemplate: "before %{x:.4~g}<br>after %{y:.4~g}<extra></extra>" },
+      { ...points, ...hover, x: few ? pick(initial.score, all) : [null], y: few ? pick(step.score, all) : [null] },
+      { ...marked, ...hover, x: pick(initial.score, moved), y: pick(step.score, moved) },
     ];
-    this.react("scatter", data, scatter.layout);
-    this.say("scatter", `Scatter plot of ${this.sample.length} items: score before against score after ${step.t} steps.`);
+    const [x, y] = [extent(initial), extent(initial, step)];
+    const layout = { ...scatter.layout, xaxis: { ...scatter.layout.xaxis, range: x }, yaxis: { ...scatter.layout.yaxis, range: y } };
+    if (!few) layout.images = [cloud(initial.score, step.score, x, y, points.marker.color)];
+    this.react("scatter", data, layout);
+    this.say("scatter", `Scatter plot of ${initial.score.length} items: score before against score after ${step.t} steps.`);
     if (!step.dependence) return;
     const bars = dependence.data.map((trace, k) => ({ ...trace, x: (k ? step : first).dependence.slice(0, trace.y.length) }));
     this.react("dependence", bars, dependence.layout);
@@ -103,20 +108,44 @@ const marker = (t) => ({
   line: { color: "#8A8A8A", dash: "dot", width: 2 },
 });
 
-// Items evenly spaced along the initial order, the same each time.
-function sample(rank, most) {
-  const n = rank.length;
-  if (n <= most) return Array.from({ length: n }, (_, item) => item);
-  const step = n / most;
-  const chosen = [];
-  const seen = new Set();
-  for (let item = 0; item < n; item += 1) {
-    const slot = Math.floor((rank[item] - 1) / step);
-    if (seen.has(slot)) continue;
-    seen.add(slot);
-    chosen.push(item);
+// The range of some scores, with a margin; found once for each.
+function extent(...parts) {
+  let [low, high] = [Infinity, -Infinity];
+  for (const part of parts) {
+    part.extent ??= part.score.reduce(([a, b], value) => [value < a ? value : a, value > b ? value : b], [Infinity, -Infinity]);
+    low = Math.min(low, part.extent[0]);
+    high = Math.max(high, part.extent[1]);
   }
-  return chosen;
+  const margin = 0.04 * (high - low) || 1;
+  return [low - margin, high + margin];
+}
+
+const canvas = document.createElement("canvas");
+
+// Many points as a picture between the axes: each a dot of two by two pixels, darker where they lie together.
+function cloud(before, after, [x0, x1], [y0, y1], colour) {
+  const [width, height] = [480, 360];
+  Object.assign(canvas, { width, height });
+  const context = canvas.getContext("2d");
+  const counts = new Uint16Array(width * height);
+  for (let item = 0; item < before.length; item += 1) {
+    const column = Math.floor(((before[item] - x0) / (x1 - x0)) * (width - 2));
+    const row = Math.floor(((y1 - after[item]) / (y1 - y0)) * (height - 2));
+    const at = row * width + column;
+    counts[at] += 1;
+    counts[at + 1] += 1;
+    counts[at + width] += 1;
+    counts[at + width + 1] += 1;
+  }
+  const [red, green, blue] = [1, 3, 5].map((k) => parseInt(colour.slice(k, k + 2), 16));
+  const picture = context.createImageData(width, height);
+  for (let at = 0; at < counts.length; at += 1) {
+    if (counts[at]) picture.data.set([red, green, blue, 255 * (1 - 0.65 ** counts[at])], 4 * at);
+  }
+  context.putImageData(picture, 0, 0);
+  return {
+    source: canvas.toDataURL(), xref: "x", yref: "y", x: x0, y: y1, sizex: x1 - x0, sizey: y1 - y0, sizing: "stretch", layer: "below",
+  };
 }
 
 export function inPageColours(layout) {
