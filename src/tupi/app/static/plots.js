@@ -71,7 +71,9 @@ export class Figures {
   mark(t, labelled) {
     for (const name of labelled ? ["weights", "accuracy"] : ["weights"]) {
       const place = document.getElementById(`plot-${name}`);
-      if (this.drawn[name]) this.plotly.relayout(place, { "shapes[0].x0": t, "shapes[0].x1": t });
+      if (!this.drawn[name] || this.drawn[name].layout.shapes[0].x0 === t) continue;
+      this.drawn[name].layout.shapes = [marker(t)];
+      this.plotly.relayout(place, { "shapes[0].x0": t, "shapes[0].x1": t });
     }
   }
 
