@@ -178,6 +178,7 @@ class Session:
             "kernels": self.explorer.kernel_states(),
             "doing": self.explorer.doing,
             "labels": self.explorer.labels_version,
+            "steps": self.explorer.trails.n_steps,
             "uses": self.teacher.uses(),
             "answers": self.teacher.progress(),
             "gain": self.teacher.gain(),

@@ -90,6 +90,12 @@ class Trails:
                 trail.steps.append(replace(step, f=step.f.astype(np.float32)))
             self._forget()
 
+    @property
+    def n_steps(self) -> int:
+        """How many steps of all settings are known."""
+        with self._lock:
+            return sum(len(trail.steps) for trail in self._trails.values())
+
     def _forget(self) -> None:
         size = sum(step.f.nbytes for trail in self._trails.values() for step in trail.steps)
         while size > self._memory and len(self._trails) > 1:
