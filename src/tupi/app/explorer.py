@@ -20,6 +20,7 @@ from tupi.app.signals import Signal
 from tupi.app.trails import Relabelled, Trails, labelled_score
 from tupi.errors import InputError
 from tupi.evidence import predictions_of
+from tupi.kernels.embedding import KERNELS
 from tupi.labels import Labels
 from tupi.methods import make_method
 from tupi.methods.tupi import LAM_GRID, SIGMA_W2_GRID, Tupi
@@ -218,7 +219,7 @@ class Explorer:
         with self._lock:
             return {
                 kernel: self._states.get(replace(self.base, kernel=kernel).engine_key(), "waiting")
-                for kernel in ("gaussian", "diffusion")
+                for kernel in KERNELS
             }
 
     # What to compute next
@@ -235,7 +236,7 @@ class Explorer:
                 return quiet
             for setting, t in self._ahead(looks):
                 if self._can_advance(setting, t):
-                    return lambda: self._advance(setting)
+                    return lambda: self._advance(setting, n_threads=1)  # the browser wants a core, too
         return None
 
     def _can_advance(self, setting: Tupi, t: int) -> bool:
@@ -260,9 +261,9 @@ class Explorer:
         lams, widths = (_beside(grid, value) for grid, value in ((self.lams, look.lam), (self.widths, look.sigma_w2)))
         return [look.moved(lam, look.sigma_w2) for lam in lams] + [look.moved(look.lam, width) for width in widths]
 
-    def _advance(self, setting: Tupi) -> None:
+    def _advance(self, setting: Tupi, n_threads: int | None = None) -> None:
         try:
-            self.trails.advance(setting)
+            self.trails.advance(setting, n_threads)
         except Exception as problem:
             self._failed[setting] = in_words(problem)
             raise

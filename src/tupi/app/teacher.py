@@ -19,7 +19,7 @@ from tupi.app.signals import Signal
 from tupi.app.trails import Relabelled
 from tupi.errors import InputError
 from tupi.evidence import judge, n_labels, predictions_of, stated
-from tupi.labels import Labels, score
+from tupi.labels import Labels, Pairs, score
 from tupi.methods import make_method
 from tupi.methods.tupi import Tupi
 from tupi.result import Evidence
@@ -199,6 +199,7 @@ class Teacher:
             if self._evidence is None:
                 return None
             facts = asdict(self._evidence) | {"gain": self._evidence.gain, "current": self._judged == self._changes}
+            facts["of"] = "comparison" if isinstance(self.labels(), Pairs) else "label"
         return {name: finite(value) if isinstance(value, float) else value for name, value in facts.items()}
 
     def _next_judgement(self) -> Piece | None:

@@ -73,15 +73,15 @@ class Trails:
             trail = self._trails.get(setting)
             return trail is None or (not trail.done and len(trail.steps) <= t)
 
-    def advance(self, setting: Tupi) -> None:
-        """Compute the next step of a setting."""
+    def advance(self, setting: Tupi, n_threads: int | None = None) -> None:
+        """Compute the next step of a setting, on so many threads (None: as many as the setting says)."""
         with self._lock:
             trail = self._trails.get(setting)
             if trail is None:
                 trail = self._trails[setting] = Trail(setting.steps(self.prepared))
             self._trails.move_to_end(setting)
         entries = len(self.prepared.items) * len(self.prepared.problem.views) * setting.rank
-        with threads_for(setting.n_threads, entries):
+        with threads_for(n_threads or setting.n_threads, entries):
             step = next(trail.source, None)
         with self._lock:
             if step is None:

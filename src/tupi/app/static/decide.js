@@ -21,6 +21,7 @@ const FILES = {
 export function decide(ranking, news, showDecision) {
   let number = 0;
   let answersThen = null;
+  let chosenUse = null;
 
   const choices = () => {
     const { look } = ranking;
@@ -30,9 +31,8 @@ export function decide(ranking, news, showDecision) {
     const wanted = [...news.status.uses, "none"];
     const menu = $("use");
     if (wanted.join() !== [...menu.options].map((option) => option.value).join()) {
-      const kept = menu.value;
       menu.replaceChildren(...wanted.map((use) => make("option", { value: use }, USES[use])));
-      if (wanted.includes(kept) && kept !== "none") menu.value = kept;
+      if (wanted.includes(chosenUse)) menu.value = chosenUse; // else the default, which changes with the first answer
     }
     const byHand = document.querySelector("#decide-form input[name=choice]:checked").value === "look";
     menu.disabled = byHand && ranking.hasSteps();
@@ -97,6 +97,7 @@ export function decide(ranking, news, showDecision) {
       $("decide-words").classList.add("error");
     }
   });
+  $("use").addEventListener("change", () => (chosenUse = $("use").value));
   $("stop").addEventListener("click", () => post("/api/stop", {}));
   for (const input of document.querySelectorAll("#decide-form input")) input.addEventListener("change", choices);
   $("show-decision").addEventListener("click", showDecision);

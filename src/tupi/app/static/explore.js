@@ -107,36 +107,29 @@ export function explore(facts, ranking, items, news) {
 
   // The map of settings.
 
+  // Cells are made once and changed in place: one that is replaced between press and release loses the click.
+  const cells = facts.sigma_w2s.map((sigma_w2) => facts.lams.map((lam) => heatCell(lam, sigma_w2, ranking)));
+  $("heat").append(
+    make("thead", {}, make("tr", {}, ...["σw² \\ λ", ...facts.lams].map((word) => make("th", { scope: "col" }, String(word))))),
+    make(
+      "tbody",
+      {},
+      ...facts.sigma_w2s.map((width, k) =>
+        make("tr", {}, make("th", { scope: "row" }, String(width)), ...cells[k].map((button) => make("td", {}, button))),
+      ),
+    ),
+  );
+
   const drawHeat = async () => {
     heatTimer = null;
     if ($("explore").hidden || !labelled() || !ranking.hasSteps()) return;
-    const cells = await getJSON(`/api/heat?${new URLSearchParams(ranking.look)}`);
-    const known = new Map(cells.map((cell) => [`${cell.lam}|${cell.sigma_w2}`, cell]));
-    const scores = cells.map((cell) => cell.score);
+    const known = new Map();
+    for (const cell of await getJSON(`/api/heat?${new URLSearchParams(ranking.look)}`)) {
+      known.set(`${cell.lam}|${cell.sigma_w2}`, cell);
+    }
+    const scores = [...known.values()].map((cell) => cell.score);
     const [low, high] = [Math.min(...scores), Math.max(...scores)];
-    const focus = document.activeElement?.dataset?.cell;
-    const head = make("tr", {}, make("th", { scope: "col" }, "σw² \\ λ"), ...facts.lams.map((lam) => make("th", { scope: "col" }, String(lam))));
-    const rows = facts.sigma_w2s.map((width) =>
-      make("tr", {}, make("th", { scope: "row" }, String(width)), ...facts.lams.map((lam) => heatCell(lam, width, known, low, high))),
-    );
-    $("heat").replaceChildren(make("thead", {}, head), make("tbody", {}, ...rows));
-    if (focus) $("heat").querySelector(`[data-cell="${focus}"]`)?.focus();
-    if (!$("heat").querySelector("[tabindex='0']")) $("heat").querySelector("button")?.setAttribute("tabindex", "0");
-  };
-
-  const heatCell = (lam, width, known, low, high) => {
-    const cell = known.get(`${lam}|${width}`);
-    const here = lam === ranking.look.lam && width === ranking.look.sigma_w2;
-    const button = make("button", { type: "button", tabIndex: here ? 0 : -1 }, cell ? percent(cell.score) : "·");
-    button.dataset.cell = `${lam}|${width}`;
-    if (here) button.setAttribute("aria-current", "true");
-    button.setAttribute(
-      "aria-label",
-      `λ ${lam}, σw² ${width}: ${cell ? `${percent(cell.score)} at step ${cell.t}` : "not computed yet"}`,
-    );
-    if (cell) button.style.setProperty("--heat", high > low ? ((cell.score - low) / (high - low)).toFixed(3) : "0.5");
-    button.addEventListener("click", () => ranking.set({ lam, sigma_w2: width, ...(cell ? { t: cell.t } : {}) }));
-    return make("td", {}, button);
+    for (const button of cells.flat()) fillHeat(button, known.get(button.dataset.cell), low, high, ranking.look);
   };
 
   $("heat").addEventListener("keydown", (event) => {
@@ -182,4 +175,23 @@ export function explore(facts, ranking, items, news) {
     }
   };
   return { draw, open };
+}
+
+function heatCell(lam, sigma_w2, ranking) {
+  const button = make("button", { type: "button" }, "·");
+  button.dataset.cell = `${lam}|${sigma_w2}`;
+  button.addEventListener("click", () => ranking.set({ lam, sigma_w2, ...(button.best ? { t: button.best.t } : {}) }));
+  return button;
+}
+
+function fillHeat(button, best, low, high, look) {
+  const [lam, width] = button.dataset.cell.split("|");
+  const here = Number(lam) === look.lam && Number(width) === look.sigma_w2;
+  button.best = best;
+  button.textContent = best ? percent(best.score) : "·";
+  button.ariaCurrent = here ? "true" : null;
+  // One cell is in the order of the tab key; arrow keys lead to the others.
+  if (!button.closest("table").contains(document.activeElement)) button.tabIndex = here ? 0 : -1;
+  button.ariaLabel = `λ ${lam}, σw² ${width}: ${best ? `${percent(best.score)} at step ${best.t}` : "not computed yet"}`;
+  button.style.setProperty("--heat", best ? (high > low ? ((best.score - low) / (high - low)).toFixed(3) : "0.5") : "0");
 }

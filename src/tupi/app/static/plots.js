@@ -53,28 +53,43 @@ export class Figures {
     const upto = steps.map((_, k) => k);
     const { weights, accuracy } = this.patterns;
     const lines = weights.data.map((trace, k) => ({ ...trace, x: upto, y: steps.map((step) => step.weights[k]) }));
-    this.react("weights", lines, { ...weights.layout, shapes: [marker(t)], xaxis: axis(weights.layout.xaxis, this.facts.last) });
+    this.react("weights", lines, { ...weights.layout, xaxis: axis(weights.layout.xaxis, this.facts.last) });
     const shown = steps[Math.min(t, steps.length - 1)];
     this.say("weights", `Weights of the views at step ${shown.t}: ${this.facts.views.map((view, k) => `${view} ${number(shown.weights[k])}`).join(", ")}.`);
+    this.mark(t, false);
     if (!labelled) return;
     const line = [{ ...accuracy.data[0], x: upto, y: steps.map((step) => step.accuracy) }];
     this.react("accuracy", line, {
       ...accuracy.layout,
-      shapes: [marker(t)],
       xaxis: axis(accuracy.layout.xaxis, this.facts.last),
       yaxis: { ...accuracy.layout.yaxis, title: { text: this.facts.metric } },
     });
+    this.mark(t, true);
     this.say("accuracy", `Agreement with the labels: ${number(steps[0].accuracy)} at step 0, ${number(shown.accuracy)} at step ${shown.t}.`);
   }
 
-  // Moves the line at T without drawing the rest again.
+  // Puts a line at T over a figure. It is not a shape of the figure: plotly would draw all of it again for a moved line.
   mark(t, labelled) {
+    this.t = t;
     for (const name of labelled ? ["weights", "accuracy"] : ["weights"]) {
+      if (!this.drawn[name]) continue;
       const place = document.getElementById(`plot-${name}`);
-      if (!this.drawn[name] || this.drawn[name].layout.shapes[0].x0 === t) continue;
-      this.drawn[name].layout.shapes = [marker(t)];
-      this.plotly.relayout(place, { "shapes[0].x0": t, "shapes[0].x1": t });
+      if (!place.line) {
+        place.line = document.createElement("div");
+        place.line.className = "at-t";
+        place.append(place.line);
+        place.on("plotly_afterplot", () => this.place(place));
+      }
+      this.place(place);
     }
+  }
+
+  place({ line, _fullLayout: { xaxis, yaxis } }) {
+    const share = (this.t - xaxis.range[0]) / (xaxis.range[1] - xaxis.range[0]);
+    line.hidden = share < 0 || share > 1;
+    line.style.left = `${xaxis._offset + share * xaxis._length}px`;
+    line.style.top = `${yaxis._offset}px`;
+    line.style.height = `${yaxis._length}px`;
   }
 
   step(first, step) {
@@ -105,11 +120,6 @@ export class Figures {
 
 const axis = (pattern, last) => ({ ...pattern, dtick: undefined, range: [-0.5, last + 0.5] });
 
-const marker = (t) => ({
-  type: "line", x0: t, x1: t, yref: "paper", y0: 0, y1: 1,
-  line: { color: "#8A8A8A", dash: "dot", width: 2 },
-});
-
 // The range of some scores, with a margin; found once for each.
 function extent(...parts) {
   let [low, high] = [Infinity, -Infinity];
@@ -124,25 +134,25 @@ function extent(...parts) {
 
 const canvas = document.createElement("canvas");
 
-// Many points as a picture between the axes: each a dot of two by two pixels, darker where they lie together.
+// Many points as a picture between the axes: each a small dot, darker where they lie together.
 function cloud(before, after, [x0, x1], [y0, y1], colour) {
   const [width, height] = [480, 360];
+  const dot = before.length < 10000 ? 3 : 2;
   Object.assign(canvas, { width, height });
   const context = canvas.getContext("2d");
   const counts = new Uint16Array(width * height);
   for (let item = 0; item < before.length; item += 1) {
-    const column = Math.floor(((before[item] - x0) / (x1 - x0)) * (width - 2));
-    const row = Math.floor(((y1 - after[item]) / (y1 - y0)) * (height - 2));
-    const at = row * width + column;
-    counts[at] += 1;
-    counts[at + 1] += 1;
-    counts[at + width] += 1;
-    counts[at + width + 1] += 1;
+    const column = Math.floor(((before[item] - x0) / (x1 - x0)) * (width - dot));
+    const row = Math.floor(((y1 - after[item]) / (y1 - y0)) * (height - dot));
+    for (let down = 0; down < dot; down += 1) {
+      const at = (row + down) * width + column;
+      for (let right = 0; right < dot; right += 1) counts[at + right] += 1;
+    }
   }
   const [red, green, blue] = [1, 3, 5].map((k) => parseInt(colour.slice(k, k + 2), 16));
   const picture = context.createImageData(width, height);
   for (let at = 0; at < counts.length; at += 1) {
-    if (counts[at]) picture.data.set([red, green, blue, 255 * (1 - 0.65 ** counts[at])], 4 * at);
+    if (counts[at]) picture.data.set([red, green, blue, 255 * (1 - 0.5 ** counts[at])], 4 * at);
   }
   context.putImageData(picture, 0, 0);
   return {

@@ -144,7 +144,7 @@ export function teach(facts, items, news) {
     const level = (value) => (plain ? value.toFixed(3) : percent(value));
     const change = (value) => (plain ? value.toFixed(3) : points(value));
     $("gain-words").textContent =
-      `${found.metric} on ${amount(found.n_labels, "label")}, each left out in turn: ${level(found.before)} before, ${level(found.after)} after. ` +
+      `On ${amount(found.n_labels, found.of)}, each left out in turn, ${found.metric} is ${level(found.before)} before and ${level(found.after)} after. ` +
       `Gain ${change(found.gain)}${plain ? "" : " points"}, 95% interval ${change(found.low)} to ${change(found.high)}.${late}`;
     drawInterval($("gain-bar"), found.low, found.gain, found.high);
   };
