@@ -4,11 +4,13 @@ The paper sets sigma^2 "to twice the standard deviations of the pairwise distanc
 which are offered by name:
 
 ======================  ==========================================================================
-``"std-squared"``       sigma2 = 2 std(d^2): distances squared, as the kernel uses them (the default)
+``"std-squared"``       sigma2 = 2 std(d^2): distances squared, as the kernel uses them
 ``"std"``               sigma2 = 2 std(d)
 ``"std-as-sigma"``      sigma2 = (2 std(d))^2: the rule sets sigma, not its square
 ``"median"``            sigma2 = median(d^2), the usual heuristic elsewhere
 ======================  ==========================================================================
+
+`tupi.hsic` takes the first by default, method ``"tupi"`` the third for views and the second for predictions.
 """
 
 from __future__ import annotations
