@@ -1,25 +1,24 @@
-"""What the default method gains: many labels, few, none; its harm, its robustness, its uncertainty, and its rivals.
+"""What the default method gains: many labels, few, none; its harm, its robustness, and its uncertainty.
 
 f^I is a linear rank SVM on 200 items, its C chosen with 50 of them held out. MFeat: each view in turn is the
 predictor's, the other five are extra. PubFig and OSR: each attribute in turn, from all features; the predictions of the
 other attributes are the views. SARCOS: each torque, six of the 21 measurements are the extra view. 50 further items are
 labelled; pairwise accuracy, in per cent, on all others.
 
-    python experiments/auto.py [--seeds 10] [--datasets mfeat,osr] [--methods knn,ridge | all] [--extras 2]
+    python experiments/auto.py [--seeds 10] [--datasets mfeat,osr] [--extras 2]
+
+Other methods: `rivals.py`; which items to label next: `suggestions.py`.
 """
 
 import argparse
-import time
 from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
 
 import tupi
 from tupi.datasets import load_mfeat, load_osr, load_pubfig, load_sarcos
 from tupi.evidence import predictions_of
-from tupi.methods import make_method
 from tupi.methods.auto import Auto
 from tupi.prepared import Prepared
 from tupi.problem import make_problem
@@ -62,8 +61,8 @@ def rank_svm(X, y, train):
     return RankSVM(C=C).fit(X[train], y[train]).predict(X)
 
 
-def instances(dataset, seed):
-    """Yield all targets of a dataset."""
+def instances(dataset, seed, ranker=rank_svm):
+    """Yield all targets of a dataset; ``ranker(X, y, train)`` makes the predictions."""
     if dataset == "mfeat":
         data = load_mfeat()
         truth = next(iter(data.targets.values()))
@@ -77,7 +76,7 @@ def instances(dataset, seed):
         cases = {name: (X, y, None) for name, y in data.targets.items()}
     order = np.random.default_rng(1000 + seed).permutation(data.n)
     train, valid, test = np.split(order, [200, 250])
-    scores = {name: rank_svm(X, y, train) for name, (X, y, _) in cases.items()}
+    scores = {name: ranker(X, y, train) for name, (X, y, _) in cases.items()}
     for name, (_, y, views) in cases.items():
         if views is None:
             views = {other: f[:, None] for other, f in scores.items() if other != name}
@@ -93,21 +92,6 @@ def gains_by_size(one):
         labels = one.labels(m) if m else None
         found[m] = one.accuracy(predictions_of(prepared, Auto().fit(prepared, labels))) - before
     return before, found
-
-
-def rivals(one, names):
-    """Return accuracy and seconds of each method with 50 labels; a method that cannot be fitted has none."""
-    found = {}
-    for name in names:
-        labels = one.labels(50)
-        prepared = one.prepared(labels)
-        start = time.perf_counter()
-        try:
-            predictions = predictions_of(prepared, make_method(name, {}).fit(prepared, labels))
-        except tupi.InputError:
-            continue
-        found[name] = one.accuracy(predictions), time.perf_counter() - start
-    return found
 
 
 def with_junk(one, seed):
@@ -129,27 +113,12 @@ def with_junk(one, seed):
 
 def coverage(one):
     """Return the share of test labels within intervals of several levels."""
-    labels = one.labels(50)
-    result = tupi.denoise(one.initial, one.views, labels=labels, task="regression")
-    error = np.abs(result.predictions - one.truth)[one.test] / result.uncertainty[one.test]
-    return [100 * np.mean(error < norm.ppf(0.5 + level / 200)) for level in LEVELS]
-
-
-def suggested_against_random(one, seed, start=10, more=10):
-    """Return the gain from ten more labels, suggested ones and random ones, judged on items that nobody labelled."""
-    labels = one.labels(start)
-    if labels is None:
-        return None
-    result = tupi.denoise(one.initial, one.views, labels=labels)
-    free = np.setdiff1d(np.arange(len(one.truth)), np.concatenate([labels.index]))
-    drawn = np.random.default_rng(seed).choice(free, more, replace=False)
-    chosen = result.suggest(more)
-    judged = np.setdiff1d(one.test, np.concatenate([drawn, chosen]))
+    result = tupi.denoise(one.initial, one.views, labels=one.labels(50), task="regression")
+    truth = one.truth[one.test]
     found = []
-    for items in (chosen, drawn):
-        again = one.labels(0, np.concatenate([labels.index, items]))
-        predictions = tupi.denoise(one.initial, one.views, labels=again).predictions
-        found.append(100 * tupi.pairwise_accuracy(predictions[judged], one.truth[judged]))
+    for level in LEVELS:
+        low, high = (bound[one.test] for bound in result.interval(level / 100))
+        found.append(100 * np.mean((low <= truth) & (truth <= high)))
     return found
 
 
@@ -158,15 +127,12 @@ def main():
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--datasets", default="mfeat,pubfig,osr,sarcos")
-    parser.add_argument("--methods", default="", help="other methods, comma-separated, or all")
-    parser.add_argument("--extras", type=int, default=0, help="seeds of junk, coverage and suggestions")
+    parser.add_argument("--extras", type=int, default=0, help="seeds of junk, copies and coverage")
     args = parser.parse_args()
-    names = [name for name in tupi.methods() if name != "auto"] if args.methods == "all" else args.methods.split(",")
-    names = [name for name in names if name]
     totals, single, harmed = defaultdict(list), defaultdict(int), defaultdict(int)
     for dataset in args.datasets.split(","):
         before, gains = defaultdict(list), {m: defaultdict(list) for m in SIZES}
-        others, extra = defaultdict(list), defaultdict(list)
+        extra = defaultdict(list)
         for seed in range(args.first_seed, args.first_seed + args.seeds):
             for one in instances(dataset, seed):
                 start, found = gains_by_size(one)
@@ -175,17 +141,12 @@ def main():
                     gains[m][one.target].append(gain)
                     single[m] += 1
                     harmed[m] += gain < -NO_HARM
-                for name, pair in rivals(one, ["auto", *names] if names else []).items():
-                    others[name].append(pair)
                 if seed - args.first_seed < args.extras:
                     for m, changes in with_junk(one, seed).items():
                         extra[f"ten random views, {m} labels"].append(changes[0])
                         extra[f"eleven copies of f, {m} labels"].append(changes[1])
                     for level, inside in zip(LEVELS, coverage(one), strict=True):
                         extra[f"coverage of {level}% intervals"].append(inside)
-                    pair = suggested_against_random(one, seed)
-                    if pair is not None:
-                        extra["ten suggested labels more than ten random ones, points"].append(pair[0] - pair[1])
         first = np.mean([np.mean(values) for values in before.values()])
         print(f"\n{dataset}: f^I {first:.2f}, {len(before)} targets, {args.seeds} seeds", flush=True)
         for m in SIZES:
@@ -194,14 +155,13 @@ def main():
             runs = np.concatenate(list(gains[m].values()))
             total = np.mean(list(means.values()))
             totals[m].append(total)
+            spread = np.std(np.mean(list(gains[m].values()), axis=0))
             print(
-                f"  {m:2d} labels: {first + total:6.2f} ({total:+.2f}); worst target {worst} {means[worst]:+.2f}; "
+                f"  {m:2d} labels: {first + total:6.2f} ({total:+.2f}, over seeds ± {spread:.2f}); "
+                f"worst target {worst} {means[worst]:+.2f}; "
                 f"{np.sum(runs < -NO_HARM)} of {len(runs)} runs lose more than {NO_HARM}",
                 flush=True,
             )
-        for name, pairs in sorted(others.items(), key=lambda item: -np.mean([a for a, _ in item[1]])):
-            accuracy, seconds = np.mean(pairs, axis=0)
-            print(f"  {name:<20}{accuracy:7.2f}{seconds:8.2f} s", flush=True)
         for what, values in extra.items():
             print(f"  {what}: {np.mean(values):+.2f} (from {np.min(values):+.2f} to {np.max(values):+.2f})", flush=True)
     print("\nall datasets: mean gain, as share of that with 50 labels, runs that lose more than half a point")

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tupi.dependence import independence_p_value
-from tupi.energy import factor_alignment
+from tupi.dependence import KernelMoments, p_value
+from tupi.engines.fused import FusedEngine
 from tupi.evidence import judge, predictions_of, stated
 from tupi.kernels.bandwidth import squared_bandwidth
-from tupi.kernels.embedding import EmbeddingOptions, normalized_factor
-from tupi.kernels.predictions import PredictionKernel
+from tupi.kernels.embedding import EmbeddingOptions
+from tupi.memory import as_bytes
 from tupi.methods import make_method
 from tupi.methods.base import Fit
 from tupi.paths import Watch
@@ -31,6 +31,7 @@ def denoise(
     callback: Watch | None = None,
     *,
     impute: str | None = None,
+    memory_limit: str | int | None = None,
     progress: Progress = silent,
     **params: Any,
 ) -> Denoised:
@@ -43,7 +44,8 @@ def denoise(
     features : dict, list, array_like or DataFrame
         Views of the same items: ``{"gist": (n, d) array, ...}``, a list of arrays, one array, or a DataFrame
         (MultiIndex columns give one view per first level, flat columns one view). A row of NaN means that the item
-        lacks that view. Pandas objects are matched by their index.
+        lacks that view. Pandas objects are matched by their index. Larger than memory: a `numpy.memmap`, the path of
+        an NPY or Parquet file, or an iterator of chunks of rows, in place of an array.
     labels : Values, Pairs or array_like of shape (n,), optional
         What is known of some items; in an array, NaN where unknown.
     method : str or Method
@@ -56,6 +58,9 @@ def denoise(
         Called with each `Step`; returning True stops, and the best so far is returned.
     impute : {None, "median"}
         What to do about single missing values within a row of a view: fail, or fill in the column's median.
+    memory_limit : str or int, optional
+        Such as ``"1GB"``: what would take more goes to temporary files (set TMPDIR to say where). For methods
+        ``"tupi"``; the others keep their graphs in memory.
     progress : callable, optional
         Called with a sentence whenever something long begins.
     **params
@@ -79,7 +84,7 @@ def denoise(
     """
     chosen = make_method(method, params)
     problem = make_problem(predictions, features, labels, task, impute)
-    prepared = Prepared(problem, random_state, progress)
+    prepared = Prepared(problem, random_state, progress, as_bytes(memory_limit))
     fit = chosen.fit(prepared, problem.labels, callback)
     final = predictions_of(prepared, fit)
     evidence, accepted = None, not np.array_equal(final, problem.initial)
@@ -103,6 +108,7 @@ def denoise(
         classes=problem.classes,
         notes=fit.notes,
         uncertainty=_uncertainty(prepared, fit),
+        left_out_errors=fit.left_out_errors,
         suggested=None if fit.suggested is None else prepared.items[fit.suggested],
     )
 
@@ -139,17 +145,21 @@ def _dependence(prepared: Prepared, fit: Fit) -> pd.DataFrame:
     Always with Gaussian kernels, so that figures of different methods compare.
     """
     embedding = prepared.embedding(EmbeddingOptions(random_state=prepared.random_state))
-    rows = {"before": np.zeros(len(embedding.names)), "after": np.zeros(len(embedding.names))}
-    p_values = np.ones(len(embedding.names))
-    for c in range(fit.columns.shape[1]):
-        for when, f in (("before", prepared.f[:, c]), ("after", fit.columns[:, c])):
+    n, m = len(prepared.items), len(embedding.names)
+    views = [KernelMoments(n, 1.0, *each) for each in zip(*embedding.diagonals(), strict=True)]
+    rows = {"before": np.zeros(m), "after": np.zeros(m)}
+    p_values = np.ones(m)
+    classes = fit.columns.shape[1]
+    for c in range(classes):
+        for when, columns in (("before", prepared.f), ("after", fit.columns)):
+            f = columns[prepared.order, c]
             if f.std() == 0:  # a class column that is constant depends on nothing
                 continue
-            sigma2 = squared_bandwidth(f[:, None])
-            factor = normalized_factor(PredictionKernel(f, sigma2).features(f))
-            rows[when] += factor_alignment(factor, embedding) / fit.columns.shape[1]
+            state = FusedEngine(embedding, f, squared_bandwidth(f[:, None])).begin(f)
+            rows[when] += state.dependence / classes
             if when == "before":
-                each = [independence_p_value(factor, embedding.view(i)) for i in range(len(p_values))]
-                p_values = np.minimum(p_values, np.array(each) * fit.columns.shape[1])  # Bonferroni over classes
-    frame = pd.DataFrame({**rows, "p_value": np.minimum(p_values, 1.0)}, index=pd.Index(embedding.names, name="view"))
-    return frame
+                each = [
+                    p_value(float(d), state.moments(), view) for d, view in zip(state.dependence, views, strict=True)
+                ]
+                p_values = np.minimum(p_values, np.array(each) * classes)  # Bonferroni over classes
+    return pd.DataFrame({**rows, "p_value": np.minimum(p_values, 1.0)}, index=pd.Index(embedding.names, name="view"))

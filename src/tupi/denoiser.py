@@ -1,23 +1,70 @@
-"""Algorithm 1 of the paper (label ``a:mainalg``): a generator of steps."""
+"""Algorithm 1 of the paper (label ``a:mainalg``), for one setting or for many side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
+
+import numpy as np
 
 from tupi.energy import Objective, Vector, view_weights
-from tupi.optimizers import OPTIMIZERS
+from tupi.optimizers import MAX_HALVINGS, MOMENTA, HeavyBall
+
+
+class State(Protocol):
+    """Where a run stands between two steps."""
+
+    @property
+    def f(self) -> Vector:
+        """The predictions f(t), with mean 0 and deviation 1."""
+
+    @property
+    def dependence(self) -> Vector:
+        """Normalised HSIC of f(t) with each view."""
+
+
+class Descent(Protocol):
+    """The energies of one step of Algorithm 1 while they are minimised, for several runs."""
+
+    @property
+    def energies(self) -> Vector:
+        """The energy of each run where it stands."""
+
+    def move(self, lengths: Vector, momenta: Vector) -> tuple[Vector, Vector]:
+        """Try momentum * last move - length * gradient.
+
+        Returns
+        -------
+        energies : ndarray of shape (runs,)
+            The energy there.
+        products : ndarray of shape (runs, 3)
+            With gradient g, its change y and the last move s: g.g, s.y and y.y.
+        """
+
+    def shorten(self, run: int, length: float) -> float:
+        """Try another length from the same point without momentum; return the energy there."""
+
+    def accept(self, runs: Sequence[int]) -> None:
+        """Go where these runs tried to; the others stay."""
+
+    def finish(self) -> list[Any]:
+        """Return the states that were reached, standardised."""
 
 
 class Engine(Protocol):
-    """What Algorithm 1 asks of an engine."""
+    """How sums over items are computed."""
 
-    def dependence(self, f: Vector) -> Vector:
-        """Return the normalised HSIC of f with each view."""
+    def begin(self, f: Vector) -> Any:
+        """Return the state at the initial predictions."""
 
-    def objective(self, f: Vector, weights: Vector, lam: float) -> Objective:
-        """Return the energy of the step that begins at f, as a function with its gradient."""
+    def descent(
+        self, states: list[Any], weights: list[Vector], lams: list[float], extra: Objective | None = None
+    ) -> Descent:
+        """Return the energies of the step that begins at these states (label ``e:denoisingalgorithm``).
+
+        ``extra`` is added to each, a function of f with its gradient.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,16 +92,10 @@ class Step:
     energies: tuple[float, ...] = ()
 
 
-def denoise_steps(
-    engine: Engine,
-    f: Vector,
-    lam: float,
-    sigma_w2: float,
-    n_iter: int,
-    optimizer: str = "bb",
-    inner_iter: int = 6,
-) -> Iterator[Step]:
-    """Yield f(0), f(1), ..., f(T) of Algorithm 1.
+class Run(Iterator[Step]):
+    """The steps f(0), f(1), ..., f(T) of Algorithm 1 under one setting, computed as they are asked for.
+
+    `advance` computes the next step of many runs at once, which reads the embedding as often as for one.
 
     Parameters
     ----------
@@ -66,18 +107,112 @@ def denoise_steps(
         lambda of label ``e:denoisingalgorithm``, sigma_w^2 of label ``e:wupdate``.
     n_iter : int
         T, the number of steps.
-    optimizer : {"bb", "lbfgs", "gradient"}
+    optimizer : {"momentum", "gradient"}
         How each step's energy is minimised.
     inner_iter : int
-        How many points each minimisation may accept.
+        How many moves each minimisation makes.
+    discount : bool
+        Whether views count only for what they have beyond f^I, which is 1 minus their normalised HSIC with it.
     """
-    minimize = OPTIMIZERS[optimizer]()
-    dependence = engine.dependence(f)
-    yield Step(0, f, view_weights(dependence, sigma_w2), dependence)
-    for t in range(1, n_iter + 1):
-        weights = view_weights(dependence, sigma_w2)
-        f, energies = minimize(engine.objective(f, weights, lam), f, inner_iter)
-        # The energy hardly sees shift and scale; without this they drift, and the width of the kernel with them.
-        f = (f - f.mean()) / f.std()
-        dependence = engine.dependence(f)
-        yield Step(t, f, view_weights(dependence, sigma_w2), dependence, tuple(energies))
+
+    def __init__(
+        self,
+        engine: Engine,
+        f: Vector,
+        lam: float,
+        sigma_w2: float,
+        n_iter: int,
+        optimizer: str = "momentum",
+        inner_iter: int = 3,
+        discount: bool = False,
+    ) -> None:
+        self.engine, self.lam, self.sigma_w2, self.n_iter, self.inner_iter = engine, lam, sigma_w2, n_iter, inner_iter
+        self.minimizer = HeavyBall(MOMENTA[optimizer])
+        self.t = 0
+        self._initial, self._discount = f, discount
+        self._news: Vector | None = None
+        self.state: Any = None
+        self.next: Step | None = None
+
+    def __next__(self) -> Step:
+        """Return the next step, from what `advance` left or computed now."""
+        if self.next is None:
+            advance([self])
+        step, self.next = self.next, None
+        if step is None:
+            raise StopIteration
+        return step
+
+    def begin(self) -> None:
+        """Make step 0 the next one."""
+        self.state = self.engine.begin(self._initial)
+        if self._discount:
+            self._news = np.clip(1.0 - self.state.dependence, 0.0, 1.0)
+        self.next = self._step(0, ())
+
+    def arrive(self, state: State, energies: list[float]) -> None:
+        """Make the step that ended at this state the next one."""
+        self.state = state
+        self.t += 1
+        self.next = self._step(self.t, tuple(energies))
+
+    @property
+    def weights(self) -> Vector:
+        """w_i(t)."""
+        return view_weights(self.state.dependence, self.sigma_w2, self._news)
+
+    def _step(self, t: int, energies: tuple[float, ...]) -> Step:
+        f = self.state.f if t else self._initial  # exactly what came in, not through a grid and back
+        return Step(t, f, self.weights, self.state.dependence, energies)
+
+
+def advance(runs: Sequence[Run]) -> None:
+    """Compute the next step of each run, unless it is there already or the run has ended.
+
+    Runs must share their engine and the number of moves per step.
+    """
+    pending = [run for run in runs if run.next is None]
+    for run in pending:
+        if run.state is None:
+            run.begin()
+    going = [run for run in pending if run.next is None and run.t < run.n_iter]
+    if not going:
+        return
+    descent = going[0].engine.descent(
+        [run.state for run in going], [run.weights for run in going], [run.lam for run in going]
+    )
+    energies = _minimize(descent, [run.minimizer for run in going], going[0].inner_iter, len(going[0].state.f))
+    for run, state, values in zip(going, descent.finish(), energies, strict=True):
+        run.arrive(state, values)
+
+
+def _minimize(descent: Descent, minimizers: list[HeavyBall], max_iter: int, n: int) -> list[list[float]]:
+    """Minimise the energies of all runs side by side; return how each went down."""
+    energies = [[float(energy)] for energy in descent.energies]
+    if any(minimizer.length is None for minimizer in minimizers):
+        zero = np.zeros(len(minimizers))
+        _, products = descent.move(zero, zero)
+        for minimizer, (gg, _, _) in zip(minimizers, products, strict=True):
+            if minimizer.length is None:
+                minimizer.begin(float(gg), n)
+    going = set(range(len(minimizers)))
+    for iteration in range(max_iter):
+        moving = np.array([m in going for m in range(len(minimizers))])
+        lengths = np.array([minimizer.length for minimizer in minimizers]) * moving
+        momenta = np.array([minimizer.momentum for minimizer in minimizers]) * moving
+        new_energies, products = descent.move(lengths, momenta)
+        for m in sorted(going):
+            minimizer, energy = minimizers[m], float(new_energies[m])
+            if iteration > 0:
+                minimizer.learn(float(products[m, 1]), float(products[m, 2]))
+            for _ in range(MAX_HALVINGS):
+                if energy <= energies[m][-1]:
+                    break
+                energy = descent.shorten(m, minimizer.rejected())
+            else:
+                going.remove(m)
+                continue
+            minimizer.accepted()
+            energies[m].append(energy)
+        descent.accept(sorted(going))
+    return energies

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.stats import gamma
 
 from tupi.errors import InputError, nearest
 from tupi.kernels.bandwidth import squared_bandwidth
-from tupi.kernels.basis import SAMPLE, basis_points, sample_rows
+from tupi.kernels.basis import basis_points, sample_view
 from tupi.kernels.embedding import centered
 from tupi.kernels.gaussian import kernel_matrix, nystrom_features
 from tupi.views import View, as_matrix
@@ -65,19 +66,20 @@ def hsic(
     rules = bandwidth if isinstance(bandwidth, (tuple, list)) else (bandwidth, bandwidth)
     if len(rules) != 2:
         raise InputError(f"bandwidth: found {len(rules)} rules; accepted: one, or one for x and one for y.")
-    X, Y = _rows("x", x), _rows("y", y)
-    if len(X) != len(Y):
-        raise InputError(f"y: found {len(Y)} rows, and {len(X)} in x; accepted: as many rows in both.")
+    views = _checked("x", x), _checked("y", y)
+    n = views[0].n
+    if n != views[1].n:
+        raise InputError(f"y: found {views[1].n} rows, and {n} in x; accepted: as many rows in both.")
     value: Callable[[Matrix, Matrix], float]
     if rank is None:
-        if len(X) > EXACT_LIMIT:
-            raise InputError(f"rank: found None for {len(X)} rows; accepted: a number such as 50 above {EXACT_LIMIT}.")
-        kernels = [kernel_matrix(Z, Z, _width(Z, rule)) for Z, rule in zip((X, Y), rules, strict=True)]
+        if n > EXACT_LIMIT:
+            raise InputError(f"rank: found None for {n} rows; accepted: a number such as 50 above {EXACT_LIMIT}.")
+        kernels = [_kernel(view, rule) for view, rule in zip(views, rules, strict=True)]
         value = biased_from_kernels if estimator == "biased" else unbiased_from_kernels
     else:
         if not isinstance(rank, (int, np.integer)) or rank < 2:
             raise InputError(f"rank: found {rank!r}; accepted: None, or a whole number of at least 2.")
-        kernels = [_factor(Z, int(rank), rule, random_state) for Z, rule in zip((X, Y), rules, strict=True)]
+        kernels = [_factor(view, int(rank), rule, random_state) for view, rule in zip(views, rules, strict=True)]
         value = biased_from_factors if estimator == "biased" else unbiased_from_factors
     A, B = kernels
     if not normalized:
@@ -86,22 +88,25 @@ def hsic(
     return value(A, B) / float(np.sqrt(scale)) if scale > 0 else 0.0
 
 
-def _rows(name: str, x: ArrayLike) -> Matrix:
+def _checked(name: str, x: ArrayLike) -> View:
     view = View(name, as_matrix(name, x))
     if not view.present.all():
         raise InputError(f"{name}: {np.count_nonzero(~view.present)} row(s) are missing; accepted: complete rows.")
     if view.constant or view.n < 4:
         raise InputError(f"{name}: found {view.n} row(s), constant: {view.constant}; accepted: at least 4 that differ.")
-    return view.rows(slice(None))
+    return view
 
 
-def _width(X: Matrix, rule: Any) -> float:
-    return squared_bandwidth(X[sample_rows(X, SAMPLE)], rule)
+def _kernel(view: View, rule: Any) -> Matrix:
+    X = view.rows(slice(None))
+    return kernel_matrix(X, X, squared_bandwidth(sample_view(view), rule))
 
 
-def _factor(X: Matrix, rank: int, rule: Any, random_state: int) -> Matrix:
-    sample = X[sample_rows(X, SAMPLE)]
-    return nystrom_features(X, basis_points(sample, rank, random_state), squared_bandwidth(sample, rule))
+def _factor(view: View, rank: int, rule: Any, random_state: int) -> Matrix:
+    sample = sample_view(view)
+    return nystrom_features(
+        view.rows(slice(None)), basis_points(sample, rank, random_state), squared_bandwidth(sample, rule)
+    )
 
 
 def biased_from_kernels(K: Matrix, L: Matrix) -> float:
@@ -134,27 +139,63 @@ def unbiased_from_factors(phi: Matrix, psi: Matrix) -> float:
     return float(total / (n * (n - 3)))
 
 
-def independence_p_value(phi: Matrix, psi: Matrix) -> float:
-    """Return the p-value of the hypothesis that two sets of features are independent, from centred factors.
+@dataclass(frozen=True)
+class KernelMoments:
+    """What a test of independence asks of a centred kernel matrix K of n items.
 
-    The statistic is the normalised HSIC, which is the RV coefficient of the two kernels. Over all permutations of the
-    items its mean and variance have a closed form (Kazi-Aoual et al. 1995; Josse et al. 2008), to which a gamma
-    distribution is fitted, so nothing is sampled.
+    Attributes
+    ----------
+    n : int
+        Number of items.
+    squares : float
+        ||K||_F^2.
+    trace : float
+        tr K.
+    diagonal : float
+        sum_k K_kk^2.
     """
-    n = len(phi)
-    moments = []
-    for factor in (phi, psi):
-        gram = factor.T @ factor
-        squares, trace = np.sum(gram**2), np.trace(gram)
-        beta = trace**2 / squares
-        diagonal = np.sum(np.einsum("ij,ij->i", factor, factor) ** 2) / squares
-        tau = (n - 1) / ((n - 3) * (n - 1 - beta)) * (n * (n + 1) * diagonal - (n - 1) * (beta + 2))
-        moments.append((squares, beta, tau))
-    (square_x, beta_x, tau_x), (square_y, beta_y, tau_y) = moments
-    statistic = np.sum((phi.T @ psi) ** 2) / np.sqrt(square_x * square_y)
-    mean = np.sqrt(beta_x * beta_y) / (n - 1)
-    variance = 2 * (n - 1 - beta_x) * (n - 1 - beta_y) / ((n + 1) * (n - 1) ** 2 * (n - 2))
-    variance *= 1 + (n - 3) / (2 * n * (n - 1)) * tau_x * tau_y
+
+    n: int
+    squares: float
+    trace: float
+    diagonal: float
+
+    @classmethod
+    def of(cls, phi: Matrix) -> KernelMoments:
+        """Return those of K = phi phi^T."""
+        norms = np.einsum("ij,ij->i", phi, phi)
+        return cls(len(phi), float(np.sum((phi.T @ phi) ** 2)), float(norms.sum()), float(norms @ norms))
+
+    @property
+    def beta(self) -> float:
+        """How many columns of equal size would have this trace and norm."""
+        return self.trace**2 / self.squares
+
+    @property
+    def tau(self) -> float:
+        """How far the diagonal is from even, as the variance over permutations sees it."""
+        n, beta = self.n, self.beta
+        diagonal = n * (n + 1) * self.diagonal / self.squares
+        return (n - 1) / ((n - 3) * (n - 1 - beta)) * (diagonal - (n - 1) * (beta + 2))
+
+
+def independence_p_value(phi: Matrix, psi: Matrix) -> float:
+    """Return the p-value of the hypothesis that two sets of features are independent, from centred factors."""
+    x, y = KernelMoments.of(phi), KernelMoments.of(psi)
+    return p_value(float(np.sum((phi.T @ psi) ** 2) / np.sqrt(x.squares * y.squares)), x, y)
+
+
+def p_value(statistic: float, x: KernelMoments, y: KernelMoments) -> float:
+    """Return the p-value of a normalised HSIC under independence.
+
+    The statistic is the RV coefficient of the two kernels. Over all permutations of the items its mean and variance
+    have a closed form (Kazi-Aoual et al. 1995; Josse et al. 2008), to which a gamma distribution is fitted, so nothing
+    is sampled.
+    """
+    n = x.n
+    mean = np.sqrt(x.beta * y.beta) / (n - 1)
+    variance = 2 * (n - 1 - x.beta) * (n - 1 - y.beta) / ((n + 1) * (n - 1) ** 2 * (n - 2))
+    variance *= 1 + (n - 3) / (2 * n * (n - 1)) * x.tau * y.tau
     if not variance > 0:  # a kernel that is a multiple of the centring matrix: every permutation gives the same value
         return 1.0
     return float(gamma.sf(statistic, mean**2 / variance, scale=variance / mean))

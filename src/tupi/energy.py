@@ -11,7 +11,8 @@ which dJ/dZ = (2/N) (sum_c a_c U_c U_c^T Z - (J/N) Z Z^T Z) and item k's gradien
 
 from __future__ import annotations
 
-from typing import Protocol, TypeAlias
+from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,54 +24,42 @@ Vector: TypeAlias = NDArray[np.float64]
 Matrix: TypeAlias = NDArray[np.float64]
 
 
-class Objective(Protocol):
-    """The energy of one step of Algorithm 1."""
-
-    def __call__(self, f: Vector) -> tuple[float, Vector]:
-        """Return the energy at f and its gradient."""
-
-    def energy(self, f: Vector) -> float:
-        """Return the energy at f."""
-
-    def move(self, f: Vector, step: float) -> tuple[Vector, Vector, float]:
-        """Return the gradient g at f, the point f - step g, and the energy there."""
+Objective: TypeAlias = Callable[[Vector], tuple[float, Vector]]  # f -> (energy, gradient)
 
 
-class PlainObjective:
-    """`Objective.move` for those that compute energy and gradient together: the last evaluation is remembered."""
+def both(one: Objective, other: Objective | None) -> Objective:
+    """Return the sum of two energies, or the first if there is no second."""
+    if other is None:
+        return one
 
-    def __init__(self) -> None:
-        self._last: tuple[Vector, float, Vector] | None = None
+    def total(f: Vector) -> tuple[float, Vector]:
+        (energy, gradient), (more, further) = one(f), other(f)
+        return energy + more, gradient + further
 
-    def evaluate(self, f: Vector) -> tuple[float, Vector]:
-        """Return the energy at f and its gradient; subclasses say how."""
-        raise NotImplementedError
-
-    def __call__(self, f: Vector) -> tuple[float, Vector]:
-        """Return the energy at f and its gradient."""
-        if self._last is None or self._last[0] is not f:
-            self._last = (f, *self.evaluate(f))
-        return self._last[1], self._last[2]
-
-    def energy(self, f: Vector) -> float:
-        """Return the energy at f."""
-        return self(f)[0]
-
-    def move(self, f: Vector, step: float) -> tuple[Vector, Vector, float]:
-        """Return the gradient g at f, the point f - step g, and the energy there."""
-        _, gradient = self(f)
-        new_f = f - step * gradient
-        return gradient, new_f, self(new_f)[0]
+    return total
 
 
-def view_weights(dependence: Vector, sigma_w2: float) -> Vector:
+def view_weights(dependence: Vector, sigma_w2: float, news: Vector | None = None) -> Vector:
     """Return w_i(t) of each view from its normalised HSIC with f(t) (label ``e:wupdate``).
 
     The squared distance is d^2 = 1 - HSIC; differences are taken first, so that a tiny ``sigma_w2`` picks the single
     most dependent view instead of dividing zero by zero.
+
+    Parameters
+    ----------
+    dependence : ndarray of shape (m,)
+        Normalised HSIC of f(t) with each view.
+    sigma_w2 : float
+        sigma_w^2.
+    news : ndarray of shape (m,), optional
+        What each view has beyond f^I, from 0 for a copy to 1. Then w_i is proportional to
+        news_i exp(-(1 - news_i HSIC_i) / sigma_w2): to be a copy helps as little as to be unrelated.
     """
-    weights = np.exp((dependence - dependence.max()) / sigma_w2)
-    return weights / weights.sum()
+    if news is None:
+        news = np.ones_like(dependence)
+    merit = news * dependence
+    weights = news * np.exp((merit - merit.max()) / sigma_w2)
+    return weights / weights.sum() if weights.any() else np.full(len(weights), 1.0 / len(weights))
 
 
 def factor_alignment(Z: Matrix, embedding: Embedding) -> Vector:
@@ -80,7 +69,7 @@ def factor_alignment(Z: Matrix, embedding: Embedding) -> Vector:
     return per_view / np.linalg.norm(Z.T @ Z)
 
 
-class FactorObjective(PlainObjective):
+class FactorObjective:
     """The energy on factors.
 
     Parameters
@@ -100,11 +89,10 @@ class FactorObjective(PlainObjective):
     def __init__(
         self, kernel: PredictionKernel, anchor: Matrix, embedding: Embedding, weights: Vector, lam: float
     ) -> None:
-        super().__init__()
         self.kernel, self.anchor, self.U, self.lam = kernel, anchor, embedding.factors, lam
         self.per_column = np.repeat(lam * weights, np.diff(embedding.offsets))[:, None]
 
-    def evaluate(self, f: Vector) -> tuple[float, Vector]:
+    def __call__(self, f: Vector) -> tuple[float, Vector]:
         """Return the energy at f and its gradient."""
         phi, slopes = self.kernel.features_and_slopes(f)
         Z = phi - phi.mean(axis=0)
@@ -116,14 +104,13 @@ class FactorObjective(PlainObjective):
         return float(1.0 + self.lam - J), -np.einsum("ij,ij->i", dJ, slopes)
 
 
-class MatrixObjective(PlainObjective):
+class MatrixObjective:
     """The energy on whole kernel matrices, for the centred target G_t."""
 
     def __init__(self, sigma2: float, target: Matrix, lam: float) -> None:
-        super().__init__()
         self.sigma2, self.target, self.lam = sigma2, target, lam
 
-    def evaluate(self, f: Vector) -> tuple[float, Vector]:
+    def __call__(self, f: Vector) -> tuple[float, Vector]:
         """Return the energy at f and its gradient."""
         difference = f[:, None] - f[None, :]
         K = np.exp(difference**2 / -self.sigma2)

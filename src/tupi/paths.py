@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.denoiser import Step
+from tupi.denoiser import Run, Step, advance
+from tupi.kernels.storage import set_aside
 from tupi.labels import labelled_items
 from tupi.prepared import Prepared
 from tupi.tasks import restore
@@ -28,10 +30,12 @@ class Path:
         The problem.
     steps : iterator of Step
         Where steps come from.
+    runs : sequence of Run
+        The runs of Algorithm 1 behind them, if there are any: `extend` then takes many paths further at once.
     """
 
-    def __init__(self, prepared: Prepared, steps: Iterator[Step]) -> None:
-        self._prepared, self._steps = prepared, steps
+    def __init__(self, prepared: Prepared, steps: Iterator[Step], runs: Sequence[Run] = ()) -> None:
+        self._prepared, self._steps, self.runs = prepared, steps, runs
         self._known: list[Step] = []
         self._labelled: list[NDArray[np.float64]] = []
         labels = prepared.problem.labels
@@ -43,10 +47,16 @@ class Path:
             step = next(self._steps, None)
             if step is None:
                 return None
+            if self._prepared.memory_limit is not None:
+                step = replace(step, f=set_aside(step.f))
             self._known.append(step)
             if watch is not None and watch(step) is True:
                 raise Stopped
         return self._known[t]
+
+    def __len__(self) -> int:
+        """Return how many steps are known, the initial one included."""
+        return len(self._known)
 
     def upto(self, t: int) -> list[Step]:
         """Return the known steps up to and including t."""
@@ -58,3 +68,14 @@ class Path:
             f = self._known[len(self._labelled)].f
             self._labelled.append(restore(self._prepared, f)[self._items])
         return self._labelled[t]
+
+
+def extend(paths: Sequence[Path], t: int) -> None:
+    """Prepare step t of all paths that do not know it, in common reads of the embedding."""
+    together: dict[object, list[Run]] = {}
+    for path in paths:
+        if len(path) == t:
+            for run in path.runs:
+                together.setdefault((id(run.engine), run.inner_iter), []).append(run)
+    for runs in together.values():
+        advance(runs)

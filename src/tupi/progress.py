@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from types import TracebackType
 from typing import Any, Self
 
@@ -70,3 +71,58 @@ class ProgressBar:
     def _update(self, description: str, **fields: Any) -> None:
         if self._bar is not None:
             self._bar.update(self._task, description=description, **fields)
+
+
+class WorkBar:
+    """How much of a known amount of work is done, and an estimate of the time left.
+
+    A terminal sees a bar on stderr. Elsewhere, as in a log, a line appears every half minute.
+
+    Parameters
+    ----------
+    show : bool
+        False shows nothing.
+    """
+
+    EVERY = 30.0  # seconds between lines of a log
+
+    def __init__(self, show: bool = True) -> None:
+        self._show, self._console = show, Console(stderr=True)
+        self._start = self._said = time.monotonic()
+        self._bar: Progress | None = None
+        if show and self._console.is_terminal:
+            columns = (BarColumn(bar_width=24), TextColumn("{task.percentage:3.0f}% {task.description}"))
+            self._bar = Progress(SpinnerColumn(), *columns, console=self._console, transient=True)
+
+    def __enter__(self) -> Self:
+        if self._bar is not None:
+            self._bar.start()
+            self._task = self._bar.add_task("", total=1.0)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def update(self, done: float, total: float, workers: int, what: str) -> None:
+        """Show that so much of the total is done; both are expected seconds on one core.
+
+        The first guess is the total shared by the workers; the more is done, the more the time that it took counts.
+        """
+        now = time.monotonic()
+        share = done / total if total else 1.0
+        guess = (total - done) / workers
+        seen = (now - self._start) * (1.0 - share) / share if share else guess
+        left = share * seen + (1.0 - share) * guess
+        sentence = f"{what}, {_in_words(left)} left" if what else f"{_in_words(left)} left"
+        if self._bar is not None:
+            self._bar.update(self._task, completed=share, description=sentence)
+        elif self._show and total and now - self._said >= self.EVERY:
+            self._said = now
+            self._console.print(f"{share:4.0%} done, {_in_words(left)} left ({what})", highlight=False)
+
+
+def _in_words(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"

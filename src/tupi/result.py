@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.stats import norm
 
 from tupi.atomic import write_atomically
 from tupi.errors import InputError
 
 FORMAT = 1  # of saved files
+NORMAL = 20  # labels as much as which a normal distribution counts in `Denoised.interval`
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,8 @@ class Denoised:
         the predictions (of a class's share, for classification); NaN for items without any view.
     suggested : ndarray of shape (k,) or (k, 2), or None
         Items, or pairs, to label next, see `suggest`.
+    left_out_errors : ndarray or None
+        Absolute errors of labels that were left out, in units of their uncertainty, see `interval`.
     """
 
     predictions: NDArray[np.float64]
@@ -106,11 +110,40 @@ class Denoised:
     notes: tuple[str, ...] = field(default=())
     uncertainty: NDArray[np.float64] | None = None
     suggested: NDArray[np.int64] | None = None
+    left_out_errors: NDArray[np.float64] | None = None
 
     @property
     def changed(self) -> bool:
         """Whether any prediction differs from the initial one."""
         return not np.array_equal(self.predictions, self.initial)
+
+    def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return bounds between which the label of each item is expected with a given probability.
+
+        They are as many uncertainties from the prediction as that share of the labels were when left out, so they hold
+        for errors that are not normal. With few labels they come close to those of a normal distribution, which counts
+        as much as `NORMAL` labels.
+
+        Parameters
+        ----------
+        level : float
+            The probability, between 0 and 1.
+
+        Returns
+        -------
+        low, high : ndarray of shape (n,)
+            Bounds, in the units of the predictions; NaN for items without any view.
+        """
+        if not isinstance(level, (int, float, np.number)) or isinstance(level, bool) or not 0 < level < 1:
+            raise InputError(f"level: found {level!r}; accepted: a number between 0 and 1.")
+        if self.left_out_errors is None or self.uncertainty is None:
+            raise InputError(
+                f"interval: found a result of method {self.method!r} without errors of left-out labels; accepted: one "
+                "of 'auto' or 'fuse' for ranking or regression, whose labels are values."
+            )
+        normal = norm.ppf(0.5 + (np.arange(NORMAL) + 0.5) / (2 * NORMAL))
+        reach = np.quantile(np.concatenate([self.left_out_errors, normal]), level) * self.uncertainty
+        return self.predictions - reach, self.predictions + reach
 
     def suggest(self, k: int = 10) -> NDArray[np.int64]:
         """Return the items to label next: those whose labels would lower the uncertainty of all items most.
@@ -125,13 +158,15 @@ class Denoised:
         Returns
         -------
         ndarray of shape (k,) or (k, 2)
-            Positions of items; of pairs to compare, if the labels were pairs. Fewer if there are no more.
+            Positions of items; of pairs to compare, if the labels were pairs. Fewer if there are no more, and without
+            labels at most 100.
         """
         if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or k < 1:
             raise InputError(f"k: found {k!r}; accepted: a whole number of at least 1.")
         if self.suggested is None:
             raise InputError(
-                f"suggest: method {self.method!r} does not know how sure it is; accepted: method 'auto' or 'fuse'."
+                f"suggest: method {self.method!r} does not know how sure it is; accepted: method 'auto' or 'fuse', "
+                "or 'smooth' without labels."
             )
         if len(self.suggested) >= k or self.suggested.ndim == 2 or self.uncertainty is None:
             return self.suggested[:k]
@@ -176,7 +211,8 @@ class Denoised:
             "meta": np.array(json.dumps(meta)),
             **{name: _to_text(getattr(self, name)) for name in ("weights", "dependence", "history")},
         }
-        arrays |= {name: value for name in ("uncertainty", "suggested") if (value := getattr(self, name)) is not None}
+        optional = ("uncertainty", "suggested", "left_out_errors")
+        arrays |= {name: value for name in optional if (value := getattr(self, name)) is not None}
         if self.index is not None:
             numeric = meta["index_kind"] == "number"
             arrays["index"] = self.index.to_numpy() if numeric else self.index.astype(str).to_numpy(dtype=str)
@@ -234,5 +270,6 @@ def load(path: str | Path) -> Denoised:
         notes=tuple(meta["notes"]),
         uncertainty=arrays.get("uncertainty"),
         suggested=arrays.get("suggested"),
+        left_out_errors=arrays.get("left_out_errors"),
         **frames,
     )

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import TypeVar
 
 import numba
 from threadpoolctl import threadpool_limits
 
 SMALL = 2_000_000
+Argument = TypeVar("Argument")
+Result = TypeVar("Result")
 
 
 def available_cores() -> int:
@@ -34,3 +39,23 @@ def threads_for(n_threads: int | None, entries: int) -> Iterator[int]:
             yield wanted
     finally:
         numba.set_num_threads(before)
+
+
+def in_order(function: Callable[[Argument], Result], arguments: Iterable[Argument]) -> Iterator[Result]:
+    """Yield the function's results in the arguments' order, computed on as many threads as compiled passes use.
+
+    Only a few results exist at a time. BLAS runs on one thread in each.
+    """
+    workers = numba.get_num_threads()
+    with threadpool_limits(1):
+        if workers == 1:
+            yield from map(function, arguments)
+            return
+        with ThreadPoolExecutor(workers) as pool:
+            waiting: deque[Future[Result]] = deque()
+            for argument in arguments:
+                waiting.append(pool.submit(function, argument))
+                if len(waiting) > 2 * workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()

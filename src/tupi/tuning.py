@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+import numpy as np
+
 from tupi.labels import Labels, labelled_items, relabel, score
-from tupi.paths import Path, Stopped, Watch
+from tupi.paths import Path, Stopped, Watch, extend
 from tupi.prepared import Prepared
 
 Setting = TypeVar("Setting")
@@ -46,7 +48,7 @@ def choose(
     patience: int,
     watch: Watch | None = None,
 ) -> Choice[Setting]:
-    """Follow the path of each setting and return the best step of all.
+    """Follow the paths of all settings side by side and return the best step of all.
 
     A path is left as soon as the score has not increased for ``patience`` steps in a row; the paper's rule is 1. Of
     equal scores the earliest wins: the fewest steps, and the setting that was listed first.
@@ -69,26 +71,24 @@ def choose(
     problem = prepared.problem
     assert problem.labels is not None
     local = relabel(labels, labelled_items(problem.labels))
-    best: Choice[Setting] | None = None
-    for tried, setting in enumerate(settings, start=1):
-        path = path_of(setting)
-        scores: list[float] = []
-        stopped = False
-        try:
-            while path.step(len(scores), watch) is not None:
-                scores.append(score(path.labelled(len(scores)), local, problem.task))
-                leader = scores.index(max(scores))
-                if len(scores) - 1 - leader >= patience:
-                    break
-        except Stopped:
-            stopped = True
-        if scores:
-            t = scores.index(max(scores))
-            if best is None or scores[t] > best.scores[best.t]:
-                best = Choice(setting, path, t, scores, tried)
-        if stopped:
-            break
-    if best is None:  # stopped at the very first step
-        path = path_of(settings[0])
-        best = Choice(settings[0], path, 0, [score(path.labelled(0), local, problem.task)], 1)
-    return Choice(best.setting, best.path, best.t, best.scores, len(settings))
+    paths = [path_of(setting) for setting in settings]
+    scores: list[list[float]] = [[] for _ in settings]
+    live = list(range(len(settings)))
+    t = 0
+    try:
+        while live:
+            extend([paths[k] for k in live], t)
+            for k in list(live):
+                if paths[k].step(t, watch) is None:
+                    live.remove(k)
+                    continue
+                scores[k].append(score(paths[k].labelled(t), local, problem.task))
+                if t - scores[k].index(max(scores[k])) >= patience:
+                    live.remove(k)
+            t += 1
+    except Stopped:
+        if not scores[0]:  # stopped at the very first step
+            scores[0].append(score(paths[0].labelled(0), local, problem.task))
+    tops = [max(each, default=-np.inf) for each in scores]
+    best = tops.index(max(tops))
+    return Choice(settings[best], paths[best], scores[best].index(tops[best]), scores[best], len(settings))

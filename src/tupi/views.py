@@ -11,12 +11,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tupi.errors import InputError
+from tupi.sources import Source, as_source
 
+MEDIANS = 16  # columns whose medians are taken at once
 BLOCK = 8192  # rows read at once: large enough for BLAS, small enough to stay in cache
 Array = NDArray[Any]
 FORMS = (
     "accepted: {name: array of shape (n, d)}, a list of arrays, one array, or a DataFrame "
-    "(MultiIndex columns give one view per first level)"
+    "(MultiIndex columns give one view per first level); instead of an array also a memory map, the path of an NPY or "
+    "Parquet file, or an iterator of chunks"
 )
 
 
@@ -29,42 +32,52 @@ class View:
     ----------
     name : str
         The view's name.
-    source : ndarray of shape (n, d)
-        Numbers of any type; a row of NaN means that the item lacks this view.
+    source : ndarray or source of shape (n, d)
+        Numbers of any type; a row of NaN means that the item lacks this view. See `tupi.sources` for files.
     impute : {None, "median"}
         What to do about rows in which only some values are missing: fail, or fill in the column's median.
     """
 
-    def __init__(self, name: str, source: Array, impute: str | None = None) -> None:
+    def __init__(self, name: str, source: Any, impute: str | None = None) -> None:
         self.name = name
         self.source = source
         self.n, self.d = source.shape
-        self.present = self._find_present(impute)
+        self.present, self._unit = self._examine(impute)
         self.fill = self._medians() if impute == "median" else None
-        self._unit, self._center, self._scale = self._column_statistics()
+        self._center, self._scale = self._statistics()
         self.constant = not (self._scale > 0).any()
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether rows are read from a file, so that reading them all again takes long."""
+        return isinstance(self.source, Source)
 
     def _blocks(self) -> Iterator[tuple[slice, Array]]:
         for start in range(0, self.n, BLOCK):
             rows = slice(start, min(start + BLOCK, self.n))
-            yield rows, self.source[rows].astype(np.float64)
+            yield rows, np.ascontiguousarray(self.source[rows], np.float64)  # sums depend on the layout
 
-    def _find_present(self, impute: str | None) -> Array:
-        """Return which rows are there; complain about infinite values and half-empty rows."""
+    def _examine(self, impute: str | None) -> tuple[Array, Array]:
+        """Return which rows are there, and each column's largest magnitude; complain about what cannot be used."""
         missing_values, missing_rows = np.zeros(self.d, np.int64), []
-        present = np.ones(self.n, bool)
+        present, unit = np.ones(self.n, bool), np.zeros(self.d)
         for rows, block in self._blocks():
-            if (infinite := np.argwhere(np.isinf(block))).size:
-                row, column = infinite[0]
-                raise InputError(
-                    f"features: view {self.name!r} is infinite at row {rows.start + row}, column {column}; "
-                    "accepted: finite numbers, or NaN for a whole row that is missing."
-                )
-            nan = np.isnan(block)
-            present[rows] = ~nan.all(axis=1)
-            partly = nan.any(axis=1) & present[rows]
-            missing_values += nan[partly].sum(axis=0)
-            missing_rows.extend((rows.start + np.flatnonzero(partly)).tolist())
+            largest, smallest = block.max(axis=0), block.min(axis=0)
+            if not (np.isfinite(largest).all() and np.isfinite(smallest).all()):  # rare, so looked into only then
+                if (infinite := np.argwhere(np.isinf(block))).size:
+                    row, column = infinite[0]
+                    raise InputError(
+                        f"features: view {self.name!r} is infinite at row {rows.start + row}, column {column}; "
+                        "accepted: finite numbers, or NaN for a whole row that is missing."
+                    )
+                nan = np.isnan(block)
+                present[rows] = ~nan.all(axis=1)
+                partly = nan.any(axis=1) & present[rows]
+                missing_values += nan[partly].sum(axis=0)
+                missing_rows.extend((rows.start + np.flatnonzero(partly)).tolist())
+                block = np.where(nan, 0.0, block)
+                largest, smallest = block.max(axis=0), block.min(axis=0)
+            unit = np.maximum(unit, np.maximum(largest, -smallest))
         if missing_rows and impute is None:
             where = ", ".join(map(str, missing_rows[:3])) + (", ..." if len(missing_rows) > 3 else "")
             raise InputError(
@@ -72,37 +85,44 @@ class View:
                 f"row(s) ({where}) and {np.count_nonzero(missing_values)} column(s); accepted: complete rows, rows "
                 'missing as a whole, or impute="median".'
             )
-        return present
+        unit[unit == 0] = 1.0
+        return present, unit
 
     def _medians(self) -> Array:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a column without any value: filled with zero
-            columns = [np.nanmedian(self.source[:, j].astype(np.float64)) for j in range(self.d)]
+            # A few columns at a time, so that a view on disk is not read once per column, nor held as a whole.
+            columns = [
+                value
+                for start in range(0, self.d, MEDIANS)
+                for value in np.nanmedian(
+                    np.concatenate([block[:, start : start + MEDIANS] for _, block in self._blocks()]), axis=0
+                )
+            ]
         return np.nan_to_num(np.array(columns))
 
     def _filled(self, block: Array) -> Array:
         return block if self.fill is None else np.where(np.isnan(block), self.fill, block)
 
-    def _column_statistics(self) -> tuple[Array, Array, Array]:
-        """Return each column's largest magnitude, and mean and deviation in that unit (safe from 1e-300 to 1e300)."""
-        unit, count = np.zeros(self.d), 0
+    def _statistics(self) -> tuple[Array, Array]:
+        """Return each column's mean and deviation, in its unit (safe from 1e-300 to 1e300)."""
+        here = np.flatnonzero(self.present)
+        if here.size == 0:
+            return np.zeros(self.d), np.zeros(self.d)
+        # Sums are taken about some row: it is as far from the mean as any, so nothing cancels.
+        pivot = self._filled(np.asarray(self.source[here[0] : here[0] + 1], np.float64))[0] / self._unit
+        total, squares = np.zeros(self.d), np.zeros(self.d)
+        complete = here.size == self.n
         for rows, block in self._blocks():
-            here = self._filled(block[self.present[rows]])
-            unit = np.maximum(unit, np.abs(here).max(axis=0, initial=0.0))
-            count += len(here)
-        unit[unit == 0] = 1.0
-        if count == 0:
-            return unit, np.zeros(self.d), np.zeros(self.d)
-        center = np.zeros(self.d)
-        for rows, block in self._blocks():
-            center += (self._filled(block[self.present[rows]]) / unit).sum(axis=0) / count
-        variance = np.zeros(self.d)
-        for rows, block in self._blocks():
-            deviation = self._filled(block[self.present[rows]]) / unit - center
-            variance += (deviation**2).sum(axis=0) / count
-        scale = np.sqrt(variance)
+            deviation = self._filled(block if complete else block[self.present[rows]]) / self._unit
+            deviation -= pivot
+            total += deviation.sum(axis=0)
+            squares += np.einsum("ij,ij->j", deviation, deviation)
+        offset = total / here.size
+        center = pivot + offset
+        scale = np.sqrt(np.maximum(squares / here.size - offset**2, 0.0))
         scale[scale <= 1e-14 * np.maximum(np.abs(center), 1e-2)] = 0.0  # only rounding separates the values
-        return unit, center, scale
+        return center, scale
 
     def rows(self, items: slice | Array, scaling: str = "columns") -> Array:
         """Return rows as float64, columns centred and without the constant ones.
@@ -115,20 +135,32 @@ class View:
             Divide each column by its own deviation, or all by the view's (which a rotation leaves alone).
         """
         varying = self._scale > 0
-        block = self._filled(self.source[items].astype(np.float64))[:, varying]
-        block /= self._unit[varying]
-        block -= self._center[varying]
+        block = self._filled(np.array(self.source[items], np.float64, order="C"))
+        if not varying.all():
+            block = block[:, varying]
+        unit, center, scale = self._unit[varying], self._center[varying], self._scale[varying]
         if scaling == "columns":
-            block /= self._scale[varying]
+            factor = 1.0 / scale
         else:  # back to common units, divided by the root mean square deviation of the view
-            common = self._unit[varying].max()
-            ratio = self._unit[varying] / common
-            block *= ratio / np.sqrt(np.mean((self._scale[varying] * ratio) ** 2))
+            ratio = unit / unit.max()
+            factor = ratio / np.sqrt(np.mean((scale * ratio) ** 2))
+        with np.errstate(over="ignore"):
+            at_once = factor / unit
+        if np.isfinite(at_once).all():
+            block *= at_once
+            block -= center * factor
+        else:  # numbers near the smallest there are
+            block /= unit
+            block -= center
+            block *= factor
         return block
 
 
-def as_matrix(name: str, values: Any) -> Array:
-    """Return one view's values as a two-dimensional numeric array, without copying where possible."""
+def as_matrix(name: str, values: Any) -> Any:
+    """Return one view's values as a two-dimensional numeric array or `tupi.sources` source, not copied if possible."""
+    values = as_source(name, values)
+    if isinstance(values, Source):
+        return values
     if hasattr(values, "toarray"):
         raise InputError(f"features: view {name!r} is sparse; accepted: dense arrays (call .toarray() first).")
     if isinstance(values, pd.Series):

@@ -1,22 +1,25 @@
 """Energies, gradients and engines, each against something slower and simpler."""
 
+import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tests.conftest import make_problem_arrays
-from tupi.denoiser import denoise_steps
+from tupi.denoiser import Run, _minimize, advance
 from tupi.energy import view_weights
 from tupi.engines.exact import ExactEngine
 from tupi.engines.fused import FusedEngine
 from tupi.engines.lowrank import LowRankEngine
-from tupi.engines.passes import gradient as gradient_pass
-from tupi.engines.passes import grid_sums, hat_counts
-from tupi.kernels.embedding import Embedding, EmbeddingOptions, embed, exact_kernel, normalized_factor
-from tupi.optimizers import gradient_descent, lbfgs
+from tupi.engines.passes import BLOCK, descend, part_bounds
+from tupi.engines.table import Table, smoothed
+from tupi.kernels.embedding import EmbeddingOptions, embed, exact_kernel
+from tupi.kernels.predictions import PredictionKernel
+from tupi.optimizers import HeavyBall
 from tupi.views import View
 
 SIGMA2 = 1.7
@@ -28,13 +31,26 @@ def make_engines(n=60, kernel="gaussian", rank=50, seed=0):
     f = (scores - scores.mean()) / scores.std()
     options = EmbeddingOptions(kernel=kernel, rank=rank)
     views = [View(name, values) for name, values in views.items()]
-    embedding = embed(views, options)
     kernels = [exact_kernel(view, options) for view in views]
     return f, {
         "exact": ExactEngine(kernels, SIGMA2),
-        "reference": LowRankEngine(embedding, SIGMA2),
-        "fused": FusedEngine(embedding, f, SIGMA2),
+        "reference": LowRankEngine(embed(views, replace(options, spared=0.0, dtype="float64")), SIGMA2),
+        "fused": FusedEngine(embed(views, options), f, SIGMA2),
     }
+
+
+def evaluate(engine, f, weights, lam, point, extra=None):
+    """Return energy and gradient at a point of the step that begins at f, through the engine's own moves."""
+    descent = engine.descent([engine.begin(f)], [weights], [lam], extra)
+    if isinstance(engine, FusedEngine):
+        table = descent._tables[0]
+        descent._x[0] = table.position(point)
+        energies, _ = descent.move(np.zeros(1), np.zeros(1))  # sums at the point, and tables from them
+        descent.accept([0])
+        descent.move(np.zeros(1), np.zeros(1))
+        return float(energies[0]), descent._gradient[0].astype(float)
+    objective = descent._objectives[0]
+    return objective(point)
 
 
 def naive_energy(f, f_t, weights, kernels):
@@ -96,12 +112,42 @@ def test_gradient_is_the_finite_difference(engine, kernel):
 def test_fused_engine_agrees_with_the_reference(kernel):
     f, engines = make_engines(300, kernel)
     moved = f + 0.2 * np.random.default_rng(3).normal(size=len(f))
-    # Up to the columns that the fused engine leaves out; dependence is a cosine, so the scale is that of one.
-    np.testing.assert_allclose(engines["fused"].dependence(f), engines["reference"].dependence(f), atol=2e-4)
-    energy, gradient = engines["fused"].objective(f, WEIGHTS, LAM)(moved)
-    expected_energy, expected = engines["reference"].objective(f, WEIGHTS, LAM)(moved)
-    assert energy == pytest.approx(expected_energy, abs=2e-4)
-    assert np.linalg.norm(gradient - expected) < 2e-2 * np.linalg.norm(expected)
+    dependence = [engines[name].begin(f).dependence for name in ("fused", "reference")]
+    np.testing.assert_allclose(*dependence, atol=2e-5)
+    energy, gradient = evaluate(engines["fused"], f, WEIGHTS, LAM, moved)
+    expected_energy, expected = evaluate(engines["reference"], f, WEIGHTS, LAM, moved)
+    assert energy == pytest.approx(expected_energy, abs=2e-5)
+    assert np.linalg.norm(gradient - expected) < 2e-3 * np.linalg.norm(expected)
+
+
+def test_what_is_added_to_the_energy_is_added_in_every_engine():
+    f, engines = make_engines(300)
+    moved = f + 0.1 * np.random.default_rng(3).normal(size=len(f))
+    pull = np.random.default_rng(4).uniform(size=len(f)) / 300
+
+    def extra(g):
+        return float(pull @ g**2), 2 * pull * g
+
+    for name, tolerance in (("reference", 1e-12), ("fused", 1e-6)):
+        energy, gradient = evaluate(engines[name], f, WEIGHTS, LAM, moved)
+        more, further = evaluate(engines[name], f, WEIGHTS, LAM, moved, extra)
+        assert more - energy == pytest.approx(extra(moved)[0], abs=tolerance)
+        np.testing.assert_allclose(further - gradient, extra(moved)[1], atol=tolerance)
+    ends = [list(Run(Added(engines[name], extra), f, 0.3, 0.1, 4))[-1].f for name in ("reference", "fused")]
+    assert 1 - np.corrcoef(*ends)[0, 1] < 1e-5
+
+
+class Added:
+    """An engine with something added to its energy."""
+
+    def __init__(self, engine, extra):
+        self.engine, self.extra = engine, extra
+
+    def begin(self, f):
+        return self.engine.begin(f)
+
+    def descent(self, states, weights, lams):
+        return self.engine.descent(states, weights, lams, self.extra)
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "diffusion"])
@@ -109,7 +155,7 @@ def test_low_rank_converges_to_exact_as_the_rank_grows(kernel):
     differences = []
     for rank in (5, 20, 120):
         f, engines = make_engines(120, kernel, rank)
-        ends = [list(denoise_steps(engines[e], f, 0.3, 0.1, 5))[-1].f for e in ("exact", "reference")]
+        ends = [list(Run(engines[e], f, 0.3, 0.1, 5))[-1].f for e in ("exact", "reference")]
         differences.append(1 - np.corrcoef(*ends)[0, 1])
     assert differences[0] > differences[1] > differences[2]
     assert differences[2] < 1e-5
@@ -124,10 +170,10 @@ def test_weights_are_the_formula_and_pick_one_view_in_the_limit():
 
 
 @pytest.mark.parametrize("engine", ["exact", "reference", "fused"])
-@pytest.mark.parametrize("optimizer", ["bb", "lbfgs", "gradient"])
+@pytest.mark.parametrize("optimizer", ["momentum", "gradient"])
 def test_energy_never_rises_within_a_step(engine, optimizer):
     f, engines = make_engines(80)
-    for step in denoise_steps(engines[engine], f, 0.5, 0.1, 4, optimizer, inner_iter=8):
+    for step in Run(engines[engine], f, 0.5, 0.1, 4, optimizer, inner_iter=8):
         assert (np.diff(step.energies) <= 0).all()
         assert step.t == 0 or step.energies[-1] < step.energies[0]
 
@@ -135,68 +181,127 @@ def test_energy_never_rises_within_a_step(engine, optimizer):
 def test_minimisation_reaches_a_stationary_point():
     f, engines = make_engines(60)
     objective = engines["exact"].objective(f, WEIGHTS, LAM)
-    end, energies = lbfgs(objective, f, 500)
-    assert np.linalg.norm(objective(end)[1]) < 2e-3 * np.linalg.norm(objective(f)[1])
-    _, slow_energies = gradient_descent(objective, f, 3000)
-    assert energies[-1] <= slow_energies[-1] + 1e-4  # plain descent needs far more steps and is not better
+    ends = {}
+    for momentum, moves in ((0.6, 1500), (0.0, 3000)):
+        descent = engines["exact"].descent([engines["exact"].begin(f)], [WEIGHTS], [LAM])
+        (energies,) = _minimize(descent, [HeavyBall(momentum)], moves, len(f))
+        ends[momentum] = energies[-1]
+        assert energies[-1] == objective(descent._f[0])[0]
+        assert np.linalg.norm(objective(descent._f[0])[1]) < 1e-2 * np.linalg.norm(objective(f)[1])
+    assert ends[0.6] <= ends[0.0] + 1e-4  # plain descent needs more moves and is not better
 
 
-@pytest.mark.parametrize("n", [3000, 25_000])  # one part, and several
-def test_one_fused_gradient_step_is_the_separate_passes(n):
-    rng = np.random.default_rng(0)
-    f = rng.normal(size=n)
-    f = (f - f.mean()) / f.std()
-    factors = normalized_factor(rng.normal(size=(n, 6)) + f[:, None])
-    embedding = Embedding(("a", "b"), np.hstack([factors, normalized_factor(factors[:, :3] ** 2)]), np.array([0, 6, 9]))
-    engine, reference = FusedEngine(embedding, f, SIGMA2), LowRankEngine(embedding, SIGMA2)
-    weights = np.array([0.7, 0.3])
-    objective, expected = engine.objective(f, weights, LAM), reference.objective(f, weights, LAM)
-    start = f + 0.1 * rng.normal(size=n)
-    energy, gradient = objective(start)
-    length = 0.05 * np.sqrt(n) / np.linalg.norm(gradient)
-    moved = objective.move(start, length)
-    np.testing.assert_allclose(moved[0], gradient, atol=1e-12)
-    np.testing.assert_allclose(moved[1], start - length * gradient, atol=1e-9)
-    assert moved[2] == pytest.approx(objective(moved[1] + 0.0)[0], abs=1e-7)
-    reference_energy, reference_gradient = expected(start)
-    assert energy == pytest.approx(reference_energy, abs=2e-3 * reference_energy)
-    assert np.linalg.norm(gradient - reference_gradient) < 2e-2 * np.linalg.norm(reference_gradient)
-    assert expected.move(start, length)[2] == pytest.approx(moved[2], abs=2e-3 * reference_energy)
+def naive_descend(U, x, velocity, anchor_x, anchor, H, h, length, momentum):
+    """One move of one run, straight from the formula: hats by definition, sums item by item."""
+    points = len(h)
+
+    def hats(values):
+        return np.array(
+            [[max(0.0, 1.0 - abs(min(max(v, 0.0), points - 1) - g)) for g in range(points)] for v in values]
+        )
+
+    rows = np.hstack([U, hats(anchor_x) @ anchor])
+    inside = (x > 0) & (x < points - 1)
+    g = np.where(inside, np.einsum("kj,kg,gj->k", rows, hats(x), H) + hats(x) @ h, 0.0)
+    new_velocity = momentum * velocity - length * g
+    after = hats(x + new_velocity)
+    tally = [after.sum(axis=0), (after**2).sum(axis=0), np.append((after[:, :-1] * after[:, 1:]).sum(axis=0), 0.0)]
+    return g, x + new_velocity, new_velocity, after.T @ rows, np.array(tally)
 
 
-def naive_grid_sums(U, x, points):
-    S = np.zeros((points, U.shape[1]))
-    for k in range(len(x)):
-        for g in range(points):
-            S[g] += max(0.0, 1.0 - abs(min(max(x[k], 0.0), points - 1) - g)) * U[k]
-    return S
-
-
-def test_passes_are_the_sums_that_they_say():
+@pytest.mark.parametrize("n", [200, 2 * BLOCK + 1, 9000])  # less than a block, a few, and several parts
+def test_the_pass_is_what_it_says(n):
     rng = np.random.default_rng(1)
-    U = rng.normal(size=(200, 5)).astype(np.float32)
-    x = rng.uniform(-1, 11, size=200)  # some beyond the grid, on either side
-    np.testing.assert_allclose(grid_sums(U, x, 11), naive_grid_sums(U, x, 11), atol=1e-5)
-    counts, bands = hat_counts(x, 11)
-    hats = np.array([[max(0.0, 1.0 - abs(min(max(v, 0.0), 10.0) - g)) for g in range(11)] for v in x])
-    np.testing.assert_allclose(counts, hats.sum(axis=0), atol=1e-12)
-    np.testing.assert_allclose(bands[0], (hats**2).sum(axis=0), atol=1e-12)
-    np.testing.assert_allclose(bands[1][:-1], (hats[:, :-1] * hats[:, 1:]).sum(axis=0), atol=1e-12)
-    H, h = rng.normal(size=(11, 5)).astype(np.float32), rng.normal(size=11)
-    inside = (x > 0) & (x < 10)
-    expected = np.where(inside, np.einsum("kj,kg,gj->k", U, hats, H) + hats @ h, 0.0)
-    np.testing.assert_allclose(gradient_pass(U, x, H, h), expected, atol=1e-5)
+    runs, R, r, points = 3, 16, 16, 11
+    U = rng.normal(size=(n, R)).astype(np.float32)
+    x, anchor_x = rng.uniform(-1, 11, size=(2, runs, n))  # some beyond the grid, on either side
+    velocity, before = rng.normal(size=(2, runs, n)).astype(np.float32)
+    anchor, H = (rng.normal(size=(runs, points, k)).astype(np.float32) for k in (r, R + r))
+    h, lengths, momenta = rng.normal(size=(runs, points)), rng.uniform(0, 0.1, runs), rng.uniform(0, 1, runs)
+    gradient, new_velocity = np.empty((2, runs, n), np.float32)
+    new_x, S, tally = np.empty((runs, n)), np.zeros((runs, points, R + r)), np.zeros((runs, 3, points))
+    products = np.zeros((runs, 3))
+    parts = len(part_bounds(n)) - 1
+    room = np.empty((parts, runs, points, R + r), np.float32), np.empty((parts, BLOCK, R + r), np.float32)
+    nothing = np.empty((runs, 0), np.float32)
+    descend(
+        U, 0, x, velocity, before, anchor_x, anchor, H, h, nothing, lengths, momenta, gradient, new_x, new_velocity, S,
+        tally, products, *room,
+    )  # fmt: skip
+    for m in range(runs):
+        expected = naive_descend(
+            U.astype(float), x[m], velocity[m], anchor_x[m], anchor[m].astype(float), H[m].astype(float), h[m],
+            lengths[m], momenta[m],
+        )  # fmt: skip
+        for found, wanted in zip((gradient[m], new_x[m], new_velocity[m]), expected[:3], strict=True):
+            np.testing.assert_allclose(found, wanted, atol=1e-4)
+        np.testing.assert_allclose(S[m], expected[3], atol=1e-4 * np.abs(expected[3]).max())
+        np.testing.assert_allclose(tally[m], expected[4], atol=1e-4 * n)
+        y = expected[0] - before[m]
+        wanted = [expected[0] @ expected[0], velocity[m] @ y, y @ y]
+        np.testing.assert_allclose(products[m], wanted, rtol=1e-4, atol=1e-3 * n**0.5)
 
 
-def test_passes_do_not_depend_on_the_number_of_threads():
+def test_interpolation_of_a_gaussian_stays_within_its_bound():
+    # The bound that is stated beside CELLS_PER_SIGMA, for a kernel of height one and sigma = 1.
+    table = Table(-4.0, 32.0, 8 * 32 + 1, 1.0, 50)
+    grid = table.low + np.arange(table.points) / table.per_unit
+    values = smoothed(np.exp(-(grid**2))[:, None])[:, 0]
+    fine = np.linspace(-3.9, 3.9, 20_001)
+    error = np.interp(fine, grid, values) - np.exp(-(fine**2))
+    assert np.abs(error).max() < (1 / 32) ** 2 / 6
+    assert np.abs(error).max() > (1 / 32) ** 2 / 12  # no looser than needed
+    plain = np.interp(fine, grid, np.exp(-(grid**2))) - np.exp(-(fine**2))
+    assert np.sqrt(np.mean(error**2)) < 0.5 * np.sqrt(np.mean(plain**2))
+
+
+def test_a_table_holds_the_kernel_and_moves_with_the_predictions():
+    f = np.random.default_rng(0).normal(size=400)
+    table = Table.covering(f, 300, SIGMA2, 50)
+    x = table.position(f)
+    np.testing.assert_allclose(table.prediction(x), f, atol=1e-12)
+    hats = np.maximum(0.0, 1.0 - np.abs(x[:, None] - np.arange(300)))
+    exact = PredictionKernel(f, SIGMA2).features(f)
+    phi = hats @ table.phi
+    np.testing.assert_allclose(phi @ phi.T, exact @ exact.T, atol=2e-3)
+    tally = np.array([hats.sum(axis=0), (hats**2).sum(axis=0), np.append((hats[:, :-1] * hats[:, 1:]).sum(0), 0)])
+    gram, mean = table.gram(tally)
+    np.testing.assert_allclose(mean, phi.mean(axis=0), atol=1e-9)
+    np.testing.assert_allclose(gram, (phi - mean).T @ (phi - mean), atol=1e-9)
+    np.testing.assert_allclose(table.spread(table.phi, tally), hats.T @ phi, atol=1e-9)
+    moved = 3.0 * f + 5.0
+    again = Table.covering(moved, 300, SIGMA2, 50)
+    standard = again.standardized(again.position(moved))
+    np.testing.assert_allclose(standard.prediction(again.position(moved)), (f - f.mean()) / f.std(), atol=1e-9)
+
+
+def test_many_runs_at_once_are_the_same_as_each_alone():
+    f, engines = make_engines(500)
+    settings = [(lam, width) for lam in (0.1, 0.5, 2.0) for width in (0.02, 0.3)]
+    for name in ("fused", "reference"):
+        alone = [list(Run(engines[name], f, *setting, n_iter=4)) for setting in settings]
+        runs = [Run(engines[name], f, *setting, n_iter=4) for setting in settings]
+        for t in range(5):
+            advance(runs)
+            for run, steps in zip(runs, alone, strict=True):
+                step = next(run)
+                assert step.t == t
+                np.testing.assert_allclose(step.f, steps[t].f, atol=1e-6)
+                np.testing.assert_allclose(step.weights, steps[t].weights, atol=1e-7)
+                np.testing.assert_allclose(step.energies, steps[t].energies, atol=1e-7)
+        advance(runs)
+        assert all(next(run, None) is None for run in runs)
+
+
+def test_results_do_not_depend_on_the_number_of_threads():
     code = (
-        "import numpy as np, numba, sys;"
-        "from tupi.engines.passes import grid_sums;"
-        "rng = np.random.default_rng(0);"
-        "U = rng.normal(size=(20000, 7)).astype(np.float32); x = np.sort(rng.uniform(0, 50, 20000));"
-        "print(grid_sums(U, x, 51).tobytes().hex()[:4000])"
+        "import numpy as np, tupi;"
+        "rng = np.random.default_rng(0); z = rng.normal(size=(9000, 4));"
+        "views = {'a': z + rng.normal(size=z.shape), 'b': z[:, :2] ** 2};"
+        "r = tupi.denoise(z[:, 0] + rng.normal(size=9000), views, method='tupi', lam=.3, sigma_w2=.1, n_iter=4);"
+        "print(r.predictions.tolist())"
     )
-    outputs = {
+    outputs = [
         subprocess.run(
             [sys.executable, "-c", code],
             env={**os.environ, "NUMBA_NUM_THREADS": threads},
@@ -205,17 +310,16 @@ def test_passes_do_not_depend_on_the_number_of_threads():
             text=True,
         ).stdout
         for threads in ("1", "2")
-    }
-    assert len(outputs) == 1
+    ]
+    one, two = (np.array(json.loads(output)) for output in outputs)
+    np.testing.assert_allclose(one, two, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "diffusion"])
 def test_fused_engine_stores_no_wasted_columns(kernel):
     _, engines = make_engines(300, kernel)
-    embedding, engine = engines["reference"].embedding, engines["fused"]
-    assert engine.n_columns < embedding.factors.shape[1]
-    back = np.argsort(engine.order)
+    whole, kept = engines["reference"].embedding, engines["fused"].embedding
+    assert kept.offsets[-1] < whole.offsets[-1] or kernel == "diffusion"  # heat spreads over all its columns
     for i in range(3):
-        phi, kept = embedding.view(i), engine.U[back, engine.offsets[i] : engine.offsets[i + 1]].astype(float)
-        assert np.linalg.norm(kept.T @ kept) ** 2 >= 1 - 1e-4
-        assert np.linalg.norm(phi @ phi.T - kept @ kept.T) ** 2 <= 1.001e-4
+        phi, few = whole.view(i), kept.view(i).astype(float)
+        assert np.linalg.norm(phi @ phi.T - few @ few.T) ** 2 <= 1e-4

@@ -40,13 +40,13 @@ def test_the_gain_of_a_mean():
 @pytest.mark.parametrize(("gain", "error"), [(0.03, 0.02), (-0.05, 0.03), (0.01, 0.001)])
 def test_the_probability_is_that_of_bayes_rule(gain, error, related):
     prior = guard.OF_SHARES
-    expected_gain = prior.mean if related else 0.0
+    expected_gain, sd = (prior.mean, prior.sd) if related else (0.0, guard.WIDER * prior.sd)
     error_points = max(100 * error, prior.least_error)
 
     def density(x):
-        return norm.pdf(x, expected_gain, prior.sd) * norm.pdf(100 * gain, x, error_points)
+        return norm.pdf(x, expected_gain, sd) * norm.pdf(100 * gain, x, error_points)
 
-    expected = quad(density, 0, 30)[0] / quad(density, -30, 30)[0]
+    expected = quad(density, 0, 40)[0] / quad(density, -40, 40)[0]
     found = probability_of_gain(Gain(0.5, 0.5 + gain, error), related)
     assert found == pytest.approx(expected, abs=1e-6)
 

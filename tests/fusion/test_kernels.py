@@ -3,10 +3,14 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from tests.methods.rows import KNOWN, LABELLED, SCORES, VIEWS
-from tupi.fusion.design import Belief, sketches, suggest_items
+from tupi.fusion import design
+from tupi.fusion import kernels as fused_kernels
+from tupi.fusion.design import Belief, first_belief, sketches, suggest_first, suggest_items
 from tupi.fusion.fitting import fit_values, kernels_to
 from tupi.fusion.kernels import graph_kernel, kernels, view_kernels
 from tupi.fusion.labelfree import label_free, self_tuning_graph, smooth, unit
+from tupi.fusion.process import LOG_PRIOR_NOISE
+from tupi.fusion.relevance import evenly
 from tupi.graphs import Neighbors
 from tupi.prepared import Prepared
 from tupi.problem import make_problem
@@ -67,6 +71,21 @@ def test_the_graph_kernel_is_a_squared_resolvent(strength):
     np.testing.assert_allclose(found, K[:, ROWS] / np.mean(np.diag(K)[ROWS]), atol=1e-3)
 
 
+@pytest.mark.parametrize(("count", "closeness"), [(10, 0.9), (60, 0.995)])
+def test_of_many_rows_only_landmarks_are_solved_for(monkeypatch, count, closeness):
+    """A low pass has a low rank, so few landmarks are close and more are closer."""
+    rows = np.arange(0, len(SCORES), 2)
+    expected, _ = graph_kernel(BASE.graph, 100.0, rows)
+    monkeypatch.setattr(fused_kernels, "LEAST_LANDMARKS", count)
+    monkeypatch.setattr(fused_kernels, "SOLVED_IN_ALL", 0)
+    found, _ = graph_kernel(BASE.graph, 100.0, rows)
+    assert found.shape == expected.shape
+    assert np.corrcoef(found.ravel(), expected.ravel())[0, 1] > closeness
+    landmarks = evenly(len(rows), count)
+    ratio = found[:, landmarks] / expected[:, landmarks]  # theirs are exact but for the scale
+    np.testing.assert_allclose(ratio, np.median(ratio), rtol=0.02)
+
+
 def test_view_kernels():
     H = BASE.side_by_side(BASE.views.related)
     linear, scale, gaussian, width = view_kernels(H, ROWS)
@@ -79,7 +98,7 @@ def test_view_kernels():
 
 def test_products_equal_the_whole_kernel():
     found = kernels(BASE, ROWS, PREPARED)
-    v = np.exp(found.log_prior)
+    v = np.exp(found.prior.mean)
     whole = found.cross(v, 0, slice(None))
     dual = np.random.default_rng(0).normal(size=len(ROWS))
     np.testing.assert_allclose(found.times(v, dual, 0), whole @ dual, rtol=1e-9)
@@ -131,7 +150,7 @@ def test_covariances_are_about_those_of_the_dense_posterior():
 def test_suggestions_lower_the_variance_more_than_others():
     belief, K = belief_and_kernel()
     noise = 0.1
-    chosen = suggest_items(belief, noise)[:5]
+    chosen = suggest_items(belief, noise, ROWS)[:5]
     assert not np.isin(chosen, ROWS).any()
 
     def left(items):
@@ -143,6 +162,22 @@ def test_suggestions_lower_the_variance_more_than_others():
     rng = np.random.default_rng(0)
     random = [left(rng.choice(others, 5, replace=False)) for _ in range(50)]
     assert left(chosen) < np.quantile(random, 0.1)
+
+
+def test_first_suggestions_lower_the_variance_more_than_others(monkeypatch):
+    belief = first_belief(BASE, PREPARED)
+    K = belief.covariance(np.arange(len(SCORES)))
+    noise = np.exp(LOG_PRIOR_NOISE)
+
+    def left(items):
+        inside = K[np.ix_(items, items)] + noise * np.eye(len(items))
+        return np.trace(K - K[:, items] @ np.linalg.solve(inside, K[items]))
+
+    rng = np.random.default_rng(0)
+    random = [left(rng.choice(len(SCORES), 5, replace=False)) for _ in range(50)]
+    assert left(suggest_first(BASE, PREPARED)[:5]) < np.min(random)
+    monkeypatch.setattr(design, "FIRST", len(SCORES) // 2)  # of many items some are looked at
+    assert left(suggest_first(BASE, PREPARED)[:5]) < np.quantile(random, 0.1)
 
 
 def test_nothing_related_leaves_no_sketches():

@@ -11,6 +11,7 @@ from tupi.fusion.preferences import (
     left_out_comparisons,
     mode,
 )
+from tupi.fusion.process import LogPrior
 
 
 def make_comparisons(m=8, n_pairs=20, seed=0):
@@ -70,7 +71,7 @@ def test_leaving_out_comparisons_equals_removing_their_gaussian_sites():
 def test_fitting_finds_the_mode_of_its_own_variances_and_the_covariance():
     K, mean, higher, lower = make_comparisons(seed=2)
     columns = np.random.default_rng(0).normal(size=(1, len(K)))
-    found = fit_preferences(columns, K[None], np.array([-2.0, -1.0]), mean, higher, lower)
+    found = fit_preferences(columns, K[None], LogPrior(np.array([-2.0, -1.0]), np.ones(2)), mean, higher, lower)
     whole = found.v[0] * np.outer(columns[0], columns[0]) + found.v[1] * K + 1e-6 * np.eye(len(K))
     expected = minimize(minus_log_posterior, mean, args=(whole, mean, higher, lower), tol=1e-12).x
     np.testing.assert_allclose(found.mode, expected, atol=1e-3)

@@ -1,7 +1,17 @@
 import numpy as np
 import pytest
 
-from tupi.fusion.process import JITTER, LOG_PRIOR_NOISE, RHO, labelled_model, left_out, left_out_pairs, posterior, slope
+from tupi.fusion.process import (
+    JITTER,
+    LOG_PRIOR_NOISE,
+    RHO,
+    LogPrior,
+    labelled_model,
+    left_out,
+    left_out_pairs,
+    posterior,
+    slope,
+)
 
 
 def make_model(m=12, c=1, seed=0):
@@ -10,7 +20,9 @@ def make_model(m=12, c=1, seed=0):
     columns = rng.normal(size=(c, 2, m))
     points = rng.normal(size=(m, 3))
     shared = np.array([points @ points.T, np.exp(-np.sum((points[:, None] - points) ** 2, axis=2))])
-    model = labelled_model(columns, shared, np.array([-2.0, -1.0, -4.0, -2.0]))
+    model = labelled_model(
+        columns, shared, LogPrior(np.array([-2.0, -1.0, -4.0, -2.0]), np.array([1.0, 1.0, 2.0, 1.0]))
+    )
     return model, rng.normal(size=(m, c))
 
 
@@ -35,19 +47,19 @@ def predict_from(model, v, values, kept, asked):
 @pytest.mark.parametrize("c", [1, 3])
 def test_the_likelihood_is_that_of_a_gaussian(c):
     model, y = make_model(c=c)
-    theta = model.log_prior + np.linspace(-1, 1, 5)
-    expected = 0.5 * np.sum((theta - model.log_prior) ** 2)
+    theta = model.prior.mean + np.linspace(-1, 1, 5)
+    expected = 0.5 * np.sum(((theta - model.prior.mean) / [1, 1, 2, 1, 1]) ** 2)
     for output in range(c):
         K = dense_covariance(model, np.exp(theta), output)
         expected += 0.5 * (y[:, output] @ np.linalg.inv(K) @ y[:, output] + np.linalg.slogdet(K)[1])
     assert model.minus_log_posterior(theta, y)[0] == pytest.approx(expected, rel=1e-9)
-    assert model.log_prior[-1] == LOG_PRIOR_NOISE
+    assert model.prior.mean[-1] == LOG_PRIOR_NOISE
 
 
 @pytest.mark.parametrize("c", [1, 3])
 def test_the_gradient_is_that_of_finite_differences(c):
     model, y = make_model(c=c, seed=1)
-    theta = model.log_prior + np.linspace(1, -1, 5)
+    theta = model.prior.mean + np.linspace(1, -1, 5)
     gradient = model.minus_log_posterior(theta, y)[1]
     for k in range(5):
         step = 1e-5 * np.eye(5)[k]
@@ -65,7 +77,7 @@ def test_the_most_likely_variances_are_a_minimum():
 
 def test_leaving_out_one_equals_fitting_without_it():
     model, y = make_model(seed=3)
-    v = np.exp(model.log_prior)
+    v = np.exp(model.prior.mean)
     after = posterior(model, v, y)
     found = left_out(y[:, 0], after.duals[:, 0], after.inverses[0])
     for i in range(len(y)):
@@ -75,7 +87,7 @@ def test_leaving_out_one_equals_fitting_without_it():
 
 def test_leaving_out_two_equals_fitting_without_them():
     model, y = make_model(seed=4)
-    v = np.exp(model.log_prior)
+    v = np.exp(model.prior.mean)
     after = posterior(model, v, y)
     found = left_out_pairs(y[:, 0], after.duals[:, 0], after.inverses[0])
     np.testing.assert_allclose(found, -found.T)

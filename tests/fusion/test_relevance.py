@@ -12,7 +12,7 @@ TRUTH, SCORES, VIEWS = make_problem_arrays(400)
 def sort(scores=SCORES, views=None):
     prepared = Prepared(make_problem(scores, VIEWS if views is None else views))
     order = content_order(prepared)
-    return sort_views(prepared, order), order, prepared
+    return sort_views(prepared, order, prepared.f[order]), order, prepared
 
 
 def names(blocks, prepared):

@@ -3,9 +3,9 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from tupi.kernels.bandwidth import squared_bandwidth
-from tupi.kernels.basis import basis_points, canonical_order, sample_rows
+from tupi.kernels.basis import basis_points, in_canonical_order, sample_view
 from tupi.kernels.diffusion import diffusion_features, diffusion_matrix, normalized_adjacency
-from tupi.kernels.embedding import EmbeddingOptions, embed, embed_view, exact_kernel
+from tupi.kernels.embedding import EmbeddingOptions, embed, exact_kernel, normalized_factor
 from tupi.kernels.gaussian import inverse_root, kernel_matrix, nystrom_features
 from tupi.kernels.graph import nearest_neighbors
 from tupi.kernels.predictions import PredictionKernel
@@ -52,9 +52,9 @@ def test_kernel_matrix_is_the_formula():
 def test_basis_does_not_depend_on_order_copies_or_rotation():
     shuffle = RNG.permutation(len(X))
     rotation = np.linalg.qr(RNG.normal(size=(3, 3)))[0]
-    base = basis_points(X[canonical_order(X)], 8)
+    base = basis_points(in_canonical_order(X), 8)
     for other, back in ((X[shuffle], np.eye(3)), (np.vstack([X, X]), np.eye(3)), (X @ rotation, rotation.T)):
-        points = basis_points(other[canonical_order(other)], 8) @ back
+        points = basis_points(in_canonical_order(other), 8) @ back
         order = np.lexsort(base.T)
         np.testing.assert_allclose(points[np.lexsort(points.T.round(6))], base[order], atol=1e-8)
 
@@ -65,16 +65,18 @@ def test_basis_of_one_dimension_is_a_grid():
 
 
 def test_sample_is_spread_over_the_canonical_order():
-    order = canonical_order(X)
-    picked = sample_rows(X, 10)
-    assert len(set(picked.tolist())) == 10
-    assert picked[0] == order[0]
-    assert picked[-1] == order[-1]
+    view = View("a", X)
+    everyone, picked = sample_view(view), sample_view(view, size=10)
+    np.testing.assert_allclose(everyone, in_canonical_order(view.rows(slice(None))))
+    np.testing.assert_allclose(picked, everyone[np.linspace(0, 79, 10).astype(int)])
+    shuffle = RNG.permutation(80)
+    np.testing.assert_allclose(sample_view(View("a", X[shuffle]), size=10), picked, atol=1e-12)
+    np.testing.assert_allclose(sample_view(view, shuffle, size=10), picked, atol=1e-12)
 
 
 def test_tied_norms_are_ordered_by_value():
     Z = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
-    np.testing.assert_array_equal(Z[canonical_order(Z)], Z[::-1][canonical_order(Z[::-1])])
+    np.testing.assert_array_equal(in_canonical_order(Z), in_canonical_order(Z[::-1]))
 
 
 def test_nystrom_with_all_points_is_exact():
@@ -131,14 +133,18 @@ def test_diffusion_features_are_the_leading_part():
     assert errors[2] < 1e-8
 
 
+def embed_view(view, **options):
+    return embed([view], EmbeddingOptions(**options)).view(0).astype(float)
+
+
 @pytest.mark.parametrize("kernel", ["gaussian", "diffusion"])
 def test_embedding_is_centred_and_normalised(kernel):
     options = EmbeddingOptions(kernel=kernel, rank=20)
     embedding = embed([View("a", X), View("b", RNG.normal(size=(80, 1)))], options)
     for i in range(2):
         phi = embedding.view(i)
-        np.testing.assert_allclose(phi.mean(axis=0), 0, atol=1e-12)
-        assert np.linalg.norm(phi.T @ phi) == pytest.approx(1)
+        np.testing.assert_allclose(phi.mean(axis=0), 0, atol=1e-7)
+        assert np.linalg.norm(phi.T @ phi) == pytest.approx(1, abs=1e-5)
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "diffusion"])
@@ -148,7 +154,7 @@ def test_embedding_converges_to_the_exact_kernel(kernel):
     assert np.linalg.norm(exact) == pytest.approx(1)
     errors = []
     for rank in (5, 20, 80):
-        phi = embed_view(view, EmbeddingOptions(kernel=kernel, rank=rank))
+        phi = embed_view(view, kernel=kernel, rank=rank, spared=0.0, dtype="float64")
         errors.append(np.linalg.norm(phi @ phi.T - exact))
     assert errors[0] > errors[1] > errors[2]
     assert errors[2] < 1e-4
@@ -157,7 +163,47 @@ def test_embedding_converges_to_the_exact_kernel(kernel):
 def test_missing_rows_are_zero_and_the_others_as_if_alone():
     values = X.copy()
     values[::4] = np.nan
-    phi = embed_view(View("a", values), EmbeddingOptions(rank=10))
-    alone = embed_view(View("a", X[~np.isnan(values[:, 0])]), EmbeddingOptions(rank=10))
+    phi = embed_view(View("a", values), rank=10)
+    alone = embed_view(View("a", X[~np.isnan(values[:, 0])]), rank=10)
     assert not phi[::4].any()
-    np.testing.assert_allclose(phi[~np.isnan(values[:, 0])], alone)
+    np.testing.assert_allclose(phi[~np.isnan(values[:, 0])], alone, atol=1e-6)
+
+
+def whole_embedding(view, rank):
+    """All rows at once in float64: Nystroem features (label ``e:kapprox``), centred and scaled."""
+    rows = view.rows(np.flatnonzero(view.present))
+    sample = in_canonical_order(rows)
+    sigma2 = squared_bandwidth(sample, "std-as-sigma")
+    everywhere = np.zeros((view.n, view.n))
+    phi = normalized_factor(nystrom_features(rows, basis_points(sample, rank), sigma2))
+    everywhere[np.ix_(view.present, view.present)] = phi @ phi.T
+    return everywhere
+
+
+def test_embedding_in_blocks_is_the_one_of_all_rows_at_once(monkeypatch):
+    monkeypatch.setattr("tupi.kernels.embedding.BLOCK", 13)  # several blocks, the last one shorter
+    holes = RNG.normal(size=(80, 4))
+    holes[5:20] = np.nan
+    views = [View("a", X), View("b", holes)]
+    items = RNG.permutation(80)[:70]
+    everyone = embed(views, EmbeddingOptions(rank=12, spared=0.0, dtype="float64"))
+    few = embed(views, EmbeddingOptions(rank=12))
+    on_disk = embed(views, EmbeddingOptions(rank=12), limit=0)
+    assert on_disk.rows_per_block < 80
+    assert few.width % 16 == 0
+    for i, view in enumerate(views):
+        expected = whole_embedding(view, 12)
+        np.testing.assert_allclose(everyone.view(i) @ everyone.view(i).T, expected, atol=1e-10)
+        phi = few.view(i).astype(float)
+        assert np.linalg.norm(phi @ phi.T - expected) ** 2 < 1e-4
+    rows = np.vstack([block.copy() for _, block in on_disk.blocks()])
+    np.testing.assert_allclose(rows[:, : few.offsets[-1]], few.factors, atol=1e-6)
+    for first, block in on_disk.blocks():
+        np.testing.assert_allclose(block[:, : few.offsets[-1]], few.factors[first : first + len(block)], atol=1e-6)
+    some = embed(views, EmbeddingOptions(rank=12, spared=0.0, dtype="float64"), items)
+    assert some.n == 70
+    traces, squares = few.diagonals()
+    for i in range(2):
+        diagonal = np.einsum("ij,ij->i", few.view(i), few.view(i))
+        assert traces[i] == pytest.approx(diagonal.sum(), rel=1e-5)
+        assert squares[i] == pytest.approx((diagonal**2).sum(), rel=1e-5)

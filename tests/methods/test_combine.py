@@ -13,18 +13,21 @@ SETTING = {"lam": 0.4, "sigma_w2": 0.1, "lam_c": 3.0, "n_neighbors_c": 10, "n_it
 
 
 PREPARED = prepare(None)
-START = PREPARED.f[:, 0]
+START = PREPARED.f[PREPARED.order, 0]
 
 
 def objective_of(method):
-    return method._engine(PREPARED, 0).objective(START, np.full(3, 1 / 3), 0.4)
+    """Return the first step's energy as a function of f in the engine's order."""
+    engine = method._engine(PREPARED, 0)
+    return engine.descent([engine.begin(START)], [np.full(3, 1 / 3)], [0.4])._objectives[0]
 
 
 def test_energy_adds_the_charge_for_differences_between_neighbours():
     f = np.random.default_rng(0).normal(size=120)
     alone, joint = (objective_of(kind(engine="exact", **s)) for kind, s in ((Tupi, {}), (TupiCoconut, SETTING)))
     L = laplacian(weight_matrix(list(VIEWS.values()), 10))
-    assert joint(f)[0] == pytest.approx(alone(f)[0] + 3.0 / (10 * 120) * f @ L @ f)
+    mine = f[PREPARED.order]
+    assert joint(mine)[0] == pytest.approx(alone(mine)[0] + 3.0 / (10 * 120) * f @ L @ f)
 
 
 @pytest.mark.parametrize("engine", ["exact", "reference"])

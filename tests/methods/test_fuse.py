@@ -77,7 +77,8 @@ def test_a_view_that_only_labels_can_connect_is_used():
     target = SCORES + 1.5 * other
     found = fuse(Values(LABELLED, target[LABELLED]), views={"other": np.column_stack([other, rng.normal(size=N)])})
     judging = Values(UNSEEN, target[UNSEEN])
-    assert pairwise_accuracy(found.predictions, judging) > pairwise_accuracy(SCORES, judging) + 0.1
+    assert pairwise_accuracy(SCORES, judging) < 0.9
+    assert pairwise_accuracy(found.predictions, judging) > 0.98
 
 
 def test_few_labels_do_not_turn_the_ranking_over():
@@ -126,6 +127,43 @@ def test_regression_comes_back_in_the_units_of_the_labels():
     assert found.evidence.metric == "R²"
     inside = np.abs(found.predictions[UNSEEN] - truth) < 1.28 * found.uncertainty[UNSEEN]
     assert 0.7 < inside.mean() < 0.95  # of 80 per cent intervals
+    for level in (0.5, 0.8, 0.95):
+        low, high = (bound[UNSEEN] for bound in found.interval(level))
+        assert abs(np.mean((low < truth) & (truth < high)) - level) < 0.1
+
+
+def test_intervals_hold_for_errors_that_are_not_normal():
+    """Reach is a quantile of the errors of left-out labels and of as many normal ones as are worth 20 labels."""
+    found = fuse(task="regression")
+    normal = np.abs(np.random.default_rng(0).normal(size=100_000))
+    errors = np.concatenate([np.repeat(found.left_out_errors, 100_000 // 20), normal])
+    low, high = found.interval(0.8)
+    np.testing.assert_allclose((low + high) / 2, found.predictions)
+    np.testing.assert_allclose((high - low) / 2 / found.uncertainty, np.quantile(errors, 0.8), rtol=0.05)
+
+
+def test_left_out_errors_are_those_of_what_came_back():
+    """In units of the deviation of a label given all others, which the process says."""
+    prepared = Prepared(make_problem(SCORES, VIEWS, KNOWN, "regression"))
+    base = label_free(prepared)
+    answer = answer_of(known_items(Fuse(), prepared, KNOWN), base, prepared)
+    K = np.linalg.inv(answer.fused.belief.middles[0])
+    kept = np.arange(1, len(K))
+    variance = K[0, 0] - K[0, kept] @ np.linalg.solve(K[np.ix_(kept, kept)], K[kept, 0])
+    deviation = np.sqrt(variance) * answer.values.std()
+    f = prepared.f[base.order[answer.fused.rows[0]], 0] * prepared.scale[0] + prepared.shift[0]
+    g = answer.fused.held_out[0, 0] * answer.values.std() + answer.values.mean()
+    expected = abs(0.3 * f + 0.7 * g - answer.values[0]) / deviation
+    assert answer.left_out_errors(0.7)[0] == pytest.approx(expected)
+
+
+def test_no_intervals_without_errors():
+    with pytest.raises(InputError, match="interval: found a result of method 'knn'"):
+        tupi.denoise(SCORES, VIEWS, method="knn").interval()
+    with pytest.raises(InputError, match="interval: found a result of method 'fuse'"):
+        fuse(comparisons(LABELLED)).interval()
+    with pytest.raises(InputError, match="level: found 95"):
+        fuse().interval(95)
 
 
 @pytest.mark.parametrize("logits", [False, True])
@@ -161,6 +199,14 @@ def test_the_order_of_items_and_views_does_not_matter(labels):
     found = fuse(moved, SCORES[shuffle], views)
     np.testing.assert_allclose(found.predictions, expected.predictions[shuffle], atol=1e-6)
     np.testing.assert_allclose(found.uncertainty, expected.uncertainty[shuffle], atol=1e-6)
+
+
+@pytest.mark.parametrize("labels", [None, KNOWN, comparisons(LABELLED)], ids=["none", "values", "pairs"])
+def test_for_ranking_only_the_order_of_the_scores_counts(labels):
+    expected, found = (tupi.denoise(scores, VIEWS, labels=labels) for scores in (SCORES, np.exp(3 * SCORES)))
+    np.testing.assert_array_equal(np.argsort(found.predictions), np.argsort(expected.predictions))
+    assert found.predictions.mean() == pytest.approx(np.exp(3 * SCORES).mean())
+    assert found.predictions.std() == pytest.approx(np.exp(3 * SCORES).std())
 
 
 def test_same_seed_same_result():
@@ -209,6 +255,7 @@ def test_suggestions_and_uncertainty_are_saved(tmp_path):
     found = fuse()
     back = tupi.load(found.save(tmp_path / "run.npz"))
     np.testing.assert_array_equal(back.uncertainty, found.uncertainty)
+    np.testing.assert_array_equal(back.interval(0.8), found.interval(0.8))
     np.testing.assert_array_equal(back.suggest(7), found.suggest(7))
     many = found.suggest(300)
     assert len(np.unique(many)) == 300
@@ -222,10 +269,16 @@ def test_suggested_pairs():
     assert (found[:, 0] != found[:, 1]).all()
 
 
+def test_without_labels_there_are_first_suggestions():
+    found = tupi.denoise(SCORES, VIEWS).suggest(30)
+    assert len(np.unique(found)) == 30
+    np.testing.assert_array_equal(found, tupi.denoise(SCORES, VIEWS, method="smooth").suggest(30))
+
+
 def test_other_methods_suggest_nothing():
-    found = tupi.denoise(SCORES, VIEWS, method="smooth")
+    found = tupi.denoise(SCORES, VIEWS, method="knn")
     assert found.uncertainty is None
-    with pytest.raises(InputError, match="suggest: method 'smooth' does not know"):
+    with pytest.raises(InputError, match="suggest: method 'knn' does not know"):
         found.suggest(3)
     with pytest.raises(InputError, match="k: found 0"):
         fuse().suggest(0)

@@ -12,6 +12,7 @@ from tupi.cli.compare import compare
 from tupi.cli.demo import demo
 from tupi.cli.denoise import denoise
 from tupi.cli.hsic import hsic
+from tupi.cli.reproduce import reproduce
 from tupi.cli.serve import serve
 from tupi.errors import InputError
 
@@ -81,5 +82,5 @@ def tupi(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-for command in (denoise, compare, demo, hsic, serve):
+for command in (denoise, compare, demo, hsic, serve, reproduce):
     tupi.add_command(command)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from tupi.energy import Matrix, MatrixObjective, Objective, Vector
+from tupi.engines.plain import PlainEngine
 from tupi.kernels.embedding import normalized_kernel
 from tupi.kernels.gaussian import kernel_matrix
 
 
-class ExactEngine:
+class ExactEngine(PlainEngine):
     """Sums over pairs of items: O(m n^2) memory.
 
     Parameters

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from tupi.energy import FactorObjective, Objective, Vector, factor_alignment
+from tupi.engines.plain import PlainEngine
 from tupi.kernels.embedding import Embedding, normalized_factor
 from tupi.kernels.predictions import PredictionKernel
 
 
-class LowRankEngine:
+class LowRankEngine(PlainEngine):
     """Sums over items through factors: O(n R r) per gradient.
 
     Parameters

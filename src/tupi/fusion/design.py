@@ -12,15 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from tupi.fusion.kernels import GRAPH_STRENGTHS, Kernels, gaussian, squared_distances
-from tupi.fusion.labelfree import TOL, LabelFree
+from tupi.fusion.kernels import GRAPH_STRENGTHS, Kernels, at_once, gaussian, kernels, squared_distances
+from tupi.fusion.labelfree import TOL, LabelFree, thinned
 from tupi.fusion.preferences import SCALE
+from tupi.fusion.process import LOG_PRIOR_NOISE
 from tupi.fusion.relevance import evenly
 from tupi.prepared import Prepared
 
 PROBES = 48  # random right-hand sides: an inner product is known within a seventh of the diagonal
 POOL, PAIR_POOL = 500, 300  # items among which suggestions are looked for
 N_SUGGESTED = 100
+FIRST = 5000  # items that first suggestions, before any label, are made from
+SCALING = 16
 BLOCK = 8192
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
@@ -34,7 +37,11 @@ def sketches(base: LabelFree, prepared: Prepared) -> list[Array]:
             return []
         prepared.progress("Measuring uncertainty")
         probes = np.random.default_rng(prepared.random_state).standard_normal((len(base.f), PROBES)) / np.sqrt(PROBES)
-        return [base.graph.smooth(probes, strength, tol=10 * TOL) for strength in GRAPH_STRENGTHS]
+        found = [probes, probes.copy()]
+        for sketch, strength in zip(found, GRAPH_STRENGTHS, strict=True):
+            for part in at_once(*probes.shape):
+                sketch[:, part] = base.graph.smooth(sketch[:, part], strength, tol=10 * TOL)
+        return found
 
     return prepared.once("sketches", compute)
 
@@ -116,12 +123,28 @@ class Belief:
         return (vectors * np.maximum(values, 0.0)) @ vectors.T
 
 
-def suggest_items(belief: Belief, noise: float) -> Positions:
+def first_belief(base: LabelFree, prepared: Prepared) -> Belief:
+    """Return the process before any label: expected variances, and nothing seen."""
+    some = evenly(len(base.f), SCALING)  # that kernels are scaled by, as they are by labelled items later
+    found = kernels(base, some, prepared)
+    unseen = np.zeros((len(some), len(some)))
+    return Belief(base, sketches(base, prepared), found, np.exp(found.prior.mean), [unseen], 1.0)
+
+
+def suggest_first(base: LabelFree, prepared: Prepared) -> Positions:
+    """Return the items to label first, see `suggest_items`; of many items some are looked at."""
+    kept = evenly(len(base.f), FIRST)
+    if len(kept) < len(base.f):
+        base, prepared = thinned(base, kept, prepared), Prepared(prepared.problem, prepared.random_state)
+    return kept[suggest_items(first_belief(base, prepared), np.exp(LOG_PRIOR_NOISE), np.empty(0, np.int64))]
+
+
+def suggest_items(belief: Belief, noise: float, labelled: Positions) -> Positions:
     """Return items in the order in which their labels would lower the sum of all variances most.
 
     A label of item i lowers the variances of all by ||cov_i||^2 / (cov_ii + noise); then the next one is looked for.
     """
-    unlabelled = np.setdiff1d(np.arange(len(belief.base.f)), belief.kernels.rows)
+    unlabelled = np.setdiff1d(np.arange(len(belief.base.f)), labelled)
     pool = unlabelled[evenly(len(unlabelled), POOL)]
     C = belief.covariance(pool)
     chosen: list[int] = []

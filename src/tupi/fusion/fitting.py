@@ -57,6 +57,10 @@ class Fused:
     belief: Belief
     noise: float
 
+    def left_out_deviations(self) -> Array:
+        """Return for one output the standard deviation of each value given all others: (K^-1)_ii^-1/2."""
+        return np.diag(self.belief.middles[0]) ** -0.5
+
 
 def most_labels(n: int) -> int:
     """Return how many labelled items are used at most."""
@@ -95,13 +99,13 @@ def fit_values(
     c = len(columns)
     # Outputs cost alike and agree on the variances, so each may do with fewer labels.
     some = evenly(len(rows), int(CHOOSING_LABELS / c ** (1 / 3)))
-    choosing = labelled_model(columns[:, :, some], shared[:, some][:, :, some], found.log_prior, constant)
+    choosing = labelled_model(columns[:, :, some], shared[:, some][:, :, some], found.prior, constant)
     v = choosing.most_likely(residuals[some])
-    after = posterior(labelled_model(columns, shared, found.log_prior, constant), v, residuals)
+    after = posterior(labelled_model(columns, shared, found.prior, constant), v, residuals)
     if expected is None and len(rows) < FEW and (against := _against(base, rows, v[0], after.duals)).any():
         found, mean = _held(found, against), np.where(against, LEAST_SLOPE * mean, mean)
         residuals = z - mean[rows]
-        after = posterior(labelled_model(found.columns[:, :, rows], shared, found.log_prior), v, residuals)
+        after = posterior(labelled_model(found.columns[:, :, rows], shared, found.prior), v, residuals)
     g = mean + np.column_stack([found.times(v[:-1], after.duals[:, j], j) for j in range(c)])
     g += constant * after.duals.sum(axis=0)
     held_out = np.column_stack([left_out(z[:, j], after.duals[:, j], after.inverses[j]) for j in range(c)])
@@ -115,12 +119,12 @@ def fit_pairs(base: LabelFree, prepared: Prepared, rows: Positions, higher: Posi
     found = kernels_to(base, prepared, rows)
     mean = _expected(base, rows)
     shared = found.within()
-    after = fit_preferences(found.columns[0][:, rows], shared, found.log_prior, mean[rows, 0], higher, lower)
+    after = fit_preferences(found.columns[0][:, rows], shared, found.prior, mean[rows, 0], higher, lower)
     if len(rows) < FEW and (against := _against(base, rows, after.v[0], after.dual[:, None])).any():
         found, mean = _held(found, against), LEAST_SLOPE * mean
-        after = fit_preferences(found.columns[0][:, rows], shared, found.log_prior, mean[rows, 0], higher, lower)
+        after = fit_preferences(found.columns[0][:, rows], shared, found.prior, mean[rows, 0], higher, lower)
     g = mean[:, 0] + found.times(after.v, after.dual, 0)
-    K = Model(found.columns[:, :, rows], shared, JITTER * np.eye(len(rows)), found.log_prior).covariance(after.v, 0)
+    K = Model(found.columns[:, :, rows], shared, JITTER * np.eye(len(rows)), found.prior).covariance(after.v, 0)
     judged = evenly(len(higher), MAX_JUDGED)
     differences = left_out_comparisons(after, K, higher, lower, judged)
     belief = Belief(base, sketches(base, prepared), found, after.v, [after.middle], 0.0)

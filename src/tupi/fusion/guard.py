@@ -10,6 +10,7 @@ from scipy.stats import norm
 
 LEAST = 0.5  # below this probability of a gain, predictions come back unchanged
 LEAST_UNRELATED = 0.95  # the same where no view depends on the predictions: then only the labels speak for a gain
+WIDER = 5.0  # than elsewhere is what is expected there: views that only labels can connect gain nothing, or a lot
 Array = NDArray[np.float64]
 
 
@@ -97,11 +98,11 @@ def probability_of_gain(gain: Gain, related: bool, prior: Expectation = OF_SHARE
     gain : Gain
         What was measured.
     related : bool
-        Whether any view depends on the predictions; if none does, no gain is expected.
+        Whether any view depends on the predictions; if none does, no gain is expected, and a large one not ruled out.
     prior : Expectation
         What is expected.
     """
-    precision = 1 / prior.sd**2
+    precision = 1 / (prior.sd if related else WIDER * prior.sd) ** 2
     total = precision * (prior.mean if related else 0.0)
     if np.isfinite(gain.error):
         weight = 1 / max(100 * gain.error, prior.least_error) ** 2

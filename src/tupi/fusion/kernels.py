@@ -16,15 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.fusion.labelfree import TOL, LabelFree
+from tupi.fusion.process import PRIOR_SD, LogPrior
 from tupi.fusion.relevance import evenly
 from tupi.graphs import Graph
 from tupi.prepared import Prepared
 
 LOG_PRIOR = -2.0  # log variance of a column or graph kernel: expected to explain 14 per cent of the labels' variance
 LOG_PRIOR_VIEW = -4.0  # of a kernel of the views themselves, 2 per cent: these extrapolate, and harm with few labels
+LOG_PRIOR_REST, SD_REST = -6.0, 2.0  # of unrelated views: most are junk, but one that is not may explain anything
 LEAST_TRUST = 0.05  # share of their prior variance that smoothed columns keep where the sign says that nothing is error
 GRAPH_STRENGTHS = (10.0, 100.0)
-SOLVED_AT_ONCE = 64  # right-hand sides
+MAX_AT_ONCE, SOLVED_ENTRIES = 64, 1 << 20  # right-hand sides and their entries that are solved for at once
+SOLVED_IN_ALL, LEAST_LANDMARKS = 1 << 24, 200  # entries of all right-hand sides; beyond, only landmarks are solved for
+RELATIVE_RANK = 1e-6  # of the landmarks' kernel: smaller eigenvalues are errors of the solver
 BANDWIDTH_ITEMS = 2000
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
@@ -44,15 +48,15 @@ class Kernels:
         Kernels that all outputs share.
     scales : list of float
         What each shared kernel was divided by; for Gaussian ones their width.
-    log_prior : ndarray of shape (q + len(shared),)
-        Expected log variances.
+    prior : LogPrior
+        Of the variances of all columns and shared kernels.
     """
 
     rows: Positions
     columns: Array
     shared: list[NDArray[np.floating]]
     scales: list[float]
-    log_prior: Array
+    prior: LogPrior
 
     def within(self) -> Array:
         """Return the shared kernels among the chosen items, symmetric."""
@@ -81,7 +85,7 @@ class Kernels:
     def chosen(self, among: Positions) -> Kernels:
         """Return the kernels of some of the chosen items, by their positions among them."""
         shared = [K[:, among] for K in self.shared]
-        return Kernels(self.rows[among], self.columns, shared, self.scales, self.log_prior)
+        return Kernels(self.rows[among], self.columns, shared, self.scales, self.prior)
 
 
 def kernels(base: LabelFree, rows: Positions, prepared: Prepared) -> Kernels:
@@ -101,30 +105,48 @@ def kernels(base: LabelFree, rows: Positions, prepared: Prepared) -> Kernels:
             shared.append(K)
             scales.append(scale)
             log_prior.append(LOG_PRIOR)
-    for blocks in (base.views.related, base.views.rest):
+    for blocks, expected in ((base.views.related, LOG_PRIOR_VIEW), (base.views.rest, LOG_PRIOR_REST)):
         if blocks:
             linear, scale, gaussian, width = view_kernels(base.side_by_side(blocks), rows)
             shared.extend([linear, gaussian])
             scales.extend([scale, width])
-            log_prior.extend([LOG_PRIOR_VIEW] * 2)
+            log_prior.extend([expected] * 2)
     by_output = np.array(columns).transpose(2, 0, 1)
-    return Kernels(rows, np.ascontiguousarray(by_output), shared, scales, np.array(log_prior))
+    sd = np.full(len(log_prior), PRIOR_SD)
+    if base.views.rest:
+        sd[-2:] = SD_REST
+    prior = LogPrior(np.array(log_prior), sd)
+    return Kernels(rows, np.ascontiguousarray(by_output), shared, scales, prior)
 
 
 def graph_kernel(graph: Graph, strength: float, rows: Positions) -> tuple[NDArray[np.floating], float]:
-    """Return columns of (I + strength L)^-2, scaled to mean diagonal one on the rows, and that scale."""
-    n, m = len(graph.degrees), len(rows)
-    kind = np.float64 if n * m < 1 << 24 else np.float32
-    K = np.empty((n, m), kind)
-    for start in range(0, m, SOLVED_AT_ONCE):
-        part = rows[start : start + SOLVED_AT_ONCE]
-        B = np.zeros((n, len(part)))
-        B[part, np.arange(len(part))] = 1.0
+    """Return columns of (I + strength L)^-2, scaled to mean diagonal one on the rows, and that scale.
+
+    Of many rows some are landmarks, from whose columns those of the others follow by Nystrom's approximation.
+    """
+    n = len(graph.degrees)
+    landmarks = rows[evenly(len(rows), max(LEAST_LANDMARKS, SOLVED_IN_ALL // n))]
+    kind = np.float64 if n * len(rows) < 1 << 24 else np.float32
+    K = np.empty((n, len(landmarks)), kind)
+    for part in at_once(n, len(landmarks)):
+        B = np.zeros((n, len(landmarks[part])))
+        B[landmarks[part], np.arange(B.shape[1])] = 1.0
         half = graph.smooth(B, strength, tol=TOL)
-        K[:, start : start + len(part)] = graph.smooth(half, strength, start=half, tol=TOL)
-    scale = float(np.mean(K[rows, np.arange(m)]))
+        K[:, part] = graph.smooth(half, strength, start=half, tol=TOL)
+    scale = float(np.mean(K[landmarks, np.arange(len(landmarks))]))
     K /= scale
+    if len(landmarks) < len(rows):
+        values, vectors = np.linalg.eigh(K[landmarks].astype(np.float64))
+        kept = values > RELATIVE_RANK * values[-1]
+        features = K @ (vectors[:, kept] / np.sqrt(values[kept])).astype(kind)
+        K = features @ features[rows].T
     return K, scale
+
+
+def at_once(n: int, m: int) -> list[slice]:
+    """Return which of m right-hand sides of n entries are solved for together."""
+    size = min(MAX_AT_ONCE, max(4, SOLVED_ENTRIES // n))
+    return [slice(start, start + size) for start in range(0, m, size)]
 
 
 def view_kernels(

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.stats import norm, rankdata
 
 from tupi.fusion.relevance import Block, Relevance, content_order, sort_views
 from tupi.fusion.signal import SignalShare, explained_by, leading_directions, sampled_neighbors, signal_share
@@ -33,7 +34,7 @@ class LabelFree:
     order : ndarray of int
         Position of each row among the items that take part.
     f : ndarray of shape (n, c)
-        Initial predictions, standardised.
+        Initial predictions, standardised; for ranking their normal scores, so that only their order counts.
     views : Relevance
         The views.
     share : SignalShare
@@ -102,15 +103,28 @@ def label_free(prepared: Prepared, n_neighbors: int = N_NEIGHBORS) -> LabelFree:
 def _compute(prepared: Prepared, n_neighbors: int) -> LabelFree:
     order = content_order(prepared)
     f = prepared.f[order]
+    if prepared.problem.task == "ranking":  # the order of the scores is all that counts, whatever their scale
+        f = normal_scores(f)
     prepared.progress("Testing which views depend on the predictions")
-    views = sort_views(prepared, order)
+    views = sort_views(prepared, order, f)
     if not views.related:
         return LabelFree(order, f, views, SignalShare(1.0, 0.0), f, None)
     prepared.progress("Finding neighbours")
     near = nearest(views.related, max(n_neighbors, GRAPH_NEIGHBORS), prepared)
     prepared.progress("Leaving out views in turn")
-    share = signal_share(f, views.related, n_neighbors)
-    return LabelFree(order, f, views, share, smooth(f, near.first(n_neighbors)), near)
+    smoothed = smooth(f, near.first(n_neighbors))
+    return LabelFree(order, f, views, signal_share(f, views.related, n_neighbors, smoothed), smoothed, near)
+
+
+def thinned(base: LabelFree, kept: NDArray[np.int64], prepared: Prepared) -> LabelFree:
+    """Return the label-free answer of some rows, with neighbours among them."""
+    related, rest = (
+        [Block(block.view, block.columns[kept], block.present[kept]) for block in blocks]
+        for blocks in (base.views.related, base.views.rest)
+    )
+    near = nearest(related, GRAPH_NEIGHBORS, prepared) if related else None
+    views = Relevance(related, rest, base.views.copies)
+    return LabelFree(base.order[kept], base.f[kept], views, base.share, base.smoothed[kept], near)
 
 
 def nearest(blocks: list[Block], k: int, prepared: Prepared) -> Neighbors:
@@ -155,6 +169,11 @@ def self_tuning_graph(near: Neighbors) -> Graph:
     degrees = weights @ np.ones(n)
     mean = degrees.mean()
     return Graph(weights / mean, degrees / mean) if mean > 0 else Graph(weights, degrees)
+
+
+def normal_scores(columns: Array) -> Array:
+    """Return each column with its values replaced by normal quantiles of their ranks, deviation 1."""
+    return unit(norm.ppf((rankdata(columns, axis=0) - 0.5) / len(columns)))
 
 
 def unit(columns: Array) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from tupi.fusion.process import JITTER, Model
+from tupi.fusion.process import JITTER, LogPrior, Model
 
 SCALE = 0.5  # noise of a comparison, in deviations of the labels: that of two values with noise e^-1 each
 ROUNDS = 4
@@ -81,7 +81,7 @@ def mode(K: Array, mean: Array, D: Array, start: Array) -> tuple[Array, Array, A
 
 
 def fit_preferences(
-    columns: Array, shared: Array, log_prior: Array, mean: Array, higher: Positions, lower: Positions
+    columns: Array, shared: Array, prior: LogPrior, mean: Array, higher: Positions, lower: Positions
 ) -> PreferencePosterior:
     """Return the posterior of comparisons among m items.
 
@@ -91,8 +91,8 @@ def fit_preferences(
         Rank-one kernels.
     shared : ndarray of shape (p, m, m)
         The other kernels.
-    log_prior : ndarray of shape (q + p,)
-        Expected log variances.
+    prior : LogPrior
+        Of the q + p variances.
     mean : ndarray of shape (m,)
         Prior mean.
     higher, lower : ndarray of int
@@ -100,8 +100,8 @@ def fit_preferences(
     """
     m = len(mean)
     D = differences(higher, lower, m)
-    v, g = np.exp(log_prior), mean
-    items = Model(columns[None], shared, JITTER * np.eye(m), log_prior)
+    v, g = np.exp(prior.mean), mean
+    items = Model(columns[None], shared, JITTER * np.eye(m), prior)
     for _ in range(ROUNDS):
         g, gradient, Lam = mode(items.covariance(v, 0), mean, D, g)
         precision, Q = np.linalg.eigh(Lam)
@@ -112,7 +112,7 @@ def fit_preferences(
             (columns @ Q)[None],
             np.einsum("ia,kij,jb->kab", Q, shared, Q, optimize=True),
             np.diag(1 / precision + JITTER),
-            log_prior,
+            prior,
         )
         v = projected.most_likely(observed[:, None])
     K = items.covariance(v, 0)

@@ -18,10 +18,28 @@ from scipy.optimize import minimize
 RHO = 0.8  # expected correlation of label-free answer and labels. It makes the slope positive whatever few labels say
 LOG_PRIOR_NOISE = -1.0
 PRIOR_SD = 1.0  # of log variances: a factor e either way
-BOUNDS = (-6.0, 4.0)  # how far log variances may move from their prior
+BOUNDS = (-6.0, 4.0)  # how many deviations log variances may move from their prior
 JITTER = 1e-6
 MAX_STEPS = 60
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class LogPrior:
+    """What is expected of log variances: independent normal distributions.
+
+    Attributes
+    ----------
+    mean, sd : ndarray of shape (k,)
+        Of each.
+    """
+
+    mean: Array
+    sd: Array
+
+    def and_noise(self) -> LogPrior:
+        """Return the same with that of the noise at the end."""
+        return LogPrior(np.append(self.mean, LOG_PRIOR_NOISE), np.append(self.sd, PRIOR_SD))
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,14 +54,14 @@ class Model:
         Kernels that outputs share.
     fixed : ndarray of shape (m, m)
         What is added as it is.
-    log_prior : ndarray of shape (q + p,)
-        Expected log variances.
+    prior : LogPrior
+        Of the q + p variances.
     """
 
     columns: Array
     shared: Array
     fixed: Array
-    log_prior: Array
+    prior: LogPrior
 
     def covariance(self, v: Array, output: int) -> Array:
         """Return the covariance of one output."""
@@ -63,8 +81,8 @@ class Model:
         """
         v = np.exp(theta)
         q = self.columns.shape[1]
-        deviation = (theta - self.log_prior) / PRIOR_SD
-        value, gradient = 0.5 * deviation @ deviation, deviation / PRIOR_SD
+        deviation = (theta - self.prior.mean) / self.prior.sd
+        value, gradient = 0.5 * deviation @ deviation, deviation / self.prior.sd
         for output, columns in enumerate(self.columns):
             factor = cho_factor(self.covariance(v, output), lower=True)
             inverse = cho_solve(factor, np.eye(len(residuals)))
@@ -80,22 +98,22 @@ class Model:
         """Return the variances that maximise the posterior."""
         found = minimize(
             self.minus_log_posterior,
-            self.log_prior,
+            self.prior.mean,
             args=(residuals,),
             jac=True,
             method="L-BFGS-B",
-            bounds=[(mu + BOUNDS[0], mu + BOUNDS[1]) for mu in self.log_prior],
+            bounds=list(zip(*(self.prior.mean + bound * self.prior.sd for bound in BOUNDS), strict=True)),
             options={"maxiter": MAX_STEPS},
         )
         return np.exp(found.x)
 
 
-def labelled_model(columns: Array, shared: Array, log_prior: Array, constant: float = 1.0) -> Model:
+def labelled_model(columns: Array, shared: Array, prior: LogPrior, constant: float = 1.0) -> Model:
     """Return the model of noisy values: noise of unknown variance, and an unknown constant.
 
     Parameters
     ----------
-    columns, shared, log_prior
+    columns, shared, prior
         The kernels at the labelled items, see `tupi.fusion.kernels.Kernels`.
     constant : float
         Variance of the constant.
@@ -105,7 +123,7 @@ def labelled_model(columns: Array, shared: Array, log_prior: Array, constant: fl
         columns,
         np.concatenate([shared, np.eye(m)[None]]),
         np.full((m, m), constant) + JITTER * np.eye(m),
-        np.append(log_prior, LOG_PRIOR_NOISE),
+        prior.and_noise(),
     )
 
 

@@ -80,9 +80,8 @@ def evenly(n: int, size: int) -> NDArray[np.int64]:
     return np.arange(n) if n <= size else np.linspace(0, n - 1, size).astype(np.int64)
 
 
-def sort_views(prepared: Prepared, order: NDArray[np.int64]) -> Relevance:
-    """Return the views, rows in the given order, by what they are good for."""
-    f = prepared.f[order]
+def sort_views(prepared: Prepared, order: NDArray[np.int64], f: Array) -> Relevance:
+    """Return the views, rows in the given order, by what they are good for; f are predictions in that order."""
     n = len(f)
     some = evenly(n, TESTED)
     found = Relevance()

@@ -5,32 +5,37 @@ residual f - p holds the error and whatever part of g the views do not see, so t
 p + c (f - p) with c the share of signal in the residual. One view cannot tell the two apart, but several can. If m
 views are conditionally independent looks at g with information s each, they explain of f's variance the share
 
-    R(m) = (1 - nu) m s / (1 + m s),
+    R(m) = (1 - nu) m s / (1 + m s),    that is    1 / R(m) = 1 / (1 - nu) + slope / m,
 
-with nu the share of error. R(m) and R(m - 1), with q = R(m) / R(m - 1), give
+with nu the share of error: a straight line in 1 / m, which two points give and whose end at 1 / m = 0 says what
+infinitely many views would explain. Then c = 1 - nu / var(f - p). Redundant views thus give c near 0 (trust their
+average); where leaving out views costs as much as if each told its own part, nothing is known to be error, and c = 1
+(leave f alone).
 
-    1 - nu = R(m) (1 + (m - 1)(q - 1) / (m - q (m - 1))),    c = 1 - nu / (1 - R(m)),
-
-and q >= m / (m - 1) means that every view adds as much as the first did: nothing is known to be error. Redundant views
-thus give c near 0 (trust their average), complementary ones c near 1 (leave f alone).
+The second point is a mean over sets of views that are left out in turn: two views at a time, a longer line than one,
+or one where there are few. Where views differ, the line may end anywhere between nothing and everything, so nu is
+averaged over resampled views: what a few views say decides less than what all say.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.neighbors import NearestNeighbors
 
 from tupi.fusion.relevance import Block, evenly
 
-MAX_GROUPS = 10  # left out in turn: one search each
+MAX_GROUPS = 10  # of views or columns that are left out together
+MAX_SETS = 15  # of groups that are left out in turn: one search each
 QUERIES = 3000  # items whose scores are predicted from their neighbours
 POOL = 20_000  # items among which neighbours are looked for, so that the cost does not grow with n
-MAX_ERROR = 1 / 3  # error in f is taken to be at most this share of what the views confirm: views that explain little
+MAX_ERROR = 1 / 2  # error in f is taken to be at most this share of what the views confirm: views that explain little
 #                    of f, however alike they are, are no reason to move it
+RESAMPLED = 1000  # sets of views over which the share of error is averaged
 DIMENSIONS = 40  # principal directions in which neighbours are looked for, at most
 KEPT = 0.99  # of the variance; the remaining directions are mostly noise, and make all items equally distant
 FITTED = 5000  # items that the directions are fitted to
@@ -53,18 +58,47 @@ class SignalShare:
     explained: float
 
 
-def error_share(r: float, r_less: float, m: int) -> float:
-    """Return nu from R(m) and R(m - 1), see above."""
-    q = max(1.0, r / max(r_less, 1e-12))
-    left = m - q * (m - 1)
-    return max(0.0, 1 - r * (1 + (m - 1) * (q - 1) / left)) if left > 0 else 0.0
+def error_share(r: float, r_less: ArrayLike, m: int, left: int) -> Array:
+    """Return nu from R(m) and R(left), see above; for several R(left) at once."""
+    slope = np.maximum(0.0, 1 / np.maximum(r_less, 1e-12) - 1 / r) / (1 / left - 1 / m)
+    end = 1 / r - slope / m  # at most 1 means that even infinitely many views would explain no more than all
+    return 1 - 1 / np.maximum(end, 1.0)
 
 
-def signal_share(f: Array, related: Sequence[Block], k: int) -> SignalShare:
+def resampled_error_share(r: float, r_less: Sequence[float], out: Sequence[Sequence[int]], m: int) -> float:
+    """Return the mean of nu over resampled views; ``r_less`` has R without each set of views in ``out``.
+
+    m - 1 of m views are drawn at a time, with replacement: the variance of their mean is what s^2 / m estimates. A set
+    counts as often as its views were drawn together.
+    """
+    drawn = np.random.default_rng(0).multinomial(m - 1, np.full(m, 1 / m), size=RESAMPLED)
+    counts = drawn[:, np.array(out)].prod(axis=2)
+    counts = counts[counts.any(axis=1)]
+    return float(error_share(r, counts @ np.array(r_less) / counts.sum(axis=1), m, m - len(out[0])).mean())
+
+
+def sets_left_out(m: int) -> list[tuple[int, ...]]:
+    """Return the sets of views that are left out in turn: single ones, or of four and more views pairs."""
+    sets = list(combinations(range(m), 1 if m < 4 else 2))
+    return [sets[i] for i in np.random.default_rng(0).permutation(len(sets))[:MAX_SETS]]
+
+
+def signal_share(f: Array, related: Sequence[Block], k: int, p: Array) -> SignalShare:
     """Return c for standardised predictions; 1 where there is nothing to compare.
 
     What is left out in turn are views if there are three or more, else single columns; more than ten of them are
     dealt into ten groups, those that are most alike in their correlation with f into different ones.
+
+    Parameters
+    ----------
+    f : ndarray of shape (n, c)
+        Predictions.
+    related : sequence of Block
+        Views that depend on them.
+    k : int
+        Neighbours by which views explain f.
+    p : ndarray of shape (n, c)
+        The averages between which and f the share decides.
     """
     units = [block.columns for block in related]
     if len(units) < 3:
@@ -75,10 +109,15 @@ def signal_share(f: Array, related: Sequence[Block], k: int) -> SignalShare:
     strength = [np.linalg.norm(unit.T @ f) / np.linalg.norm(unit) for unit in units]
     units = [units[i] for i in np.argsort(strength, kind="stable")]
     r = float(np.mean(explained(f, np.hstack(units), k)))
-    less = [np.hstack([u for i, u in enumerate(units) if i % m != group]) for group in range(m)]
-    r_less = float(np.mean([explained(f, X, k) for X in less]))
-    nu = min(error_share(r, r_less, m), MAX_ERROR * r)
-    return SignalShare(float(np.clip(1 - nu / max(1 - r, 1e-12), 0.0, 1.0)), r)
+    if r == 0.0:
+        return SignalShare(1.0, 0.0)
+    out = sets_left_out(m)
+    less = [np.hstack([u for i, u in enumerate(units) if i % m not in groups]) for groups in out]
+    r_less = [float(np.mean(explained(f, X, k))) for X in less]
+    nu = min(resampled_error_share(r, r_less, out, m), MAX_ERROR * r)
+    # p may be smoother than the averages that r was measured by; an item's own f is a small part of it, hence 1 - r.
+    residual = max(1 - r, float(np.mean((f - p) ** 2)), 1e-12)
+    return SignalShare(float(np.clip(1 - nu / residual, 0.0, 1.0)), r)
 
 
 def explained(f: Array, X: NDArray[np.floating], k: int) -> Array:

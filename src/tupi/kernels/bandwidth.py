@@ -10,7 +10,7 @@ which are offered by name:
 ``"median"``            sigma2 = median(d^2), the usual heuristic elsewhere
 ======================  ==========================================================================
 
-`tupi.hsic` takes the first by default, method ``"tupi"`` the third for views and the second for predictions.
+`tupi.hsic` takes the first by default, method ``"tupi"`` the third.
 """
 
 from __future__ import annotations

@@ -7,31 +7,54 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.cluster import kmeans_plusplus
 
+from tupi.threads import in_order
+from tupi.views import BLOCK, View
+
 SAMPLE = 5000  # rows that k-means sees: centres settle long before
+CONTENT_LIMIT = 200_000  # items beyond which a sample is drawn by position instead of content
+LEADING = 8  # columns that decide between rows of equal norm
 N_LLOYD = 10  # rounds of Lloyd's algorithm: the kernel factor no longer changes visibly after that
 
 
-def canonical_order(X: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return an order of the rows that depends on their content only.
+def canonical_order(norms: NDArray[np.float64], leading: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return an order of rows that depends on their content only.
 
-    Rows are sorted by their norm, then by their values. Whatever is drawn in this order is the same after a shuffle
-    of the items, a copy of the data, or a rotation of the view.
+    Rows are sorted by their squared norm, then by their leading values. Whatever is drawn in this order is the same
+    after a shuffle of the items, a copy of the data, or a rotation of the view.
     """
-    norms = np.einsum("ij,ij->i", X, X)
     order = np.argsort(norms, kind="stable")
-    tied = np.flatnonzero(np.diff(norms[order]) == 0)
-    if tied.size:
-        keys = [X[:, j] for j in range(min(X.shape[1], 8))][::-1]
-        order = np.lexsort([*keys, norms])
+    if (np.diff(norms[order]) == 0).any():
+        order = np.lexsort([*leading.T[::-1], norms])
     return order
 
 
-def sample_rows(X: NDArray[np.float64], size: int) -> NDArray[np.int64]:
-    """Return positions of at most ``size`` rows, evenly spread over the canonical order."""
-    order = canonical_order(X)
-    if len(X) <= size:
-        return order
-    return order[np.linspace(0, len(X) - 1, size).astype(int)]
+def in_canonical_order(X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the rows in an order that depends on their content only."""
+    return X[canonical_order(np.einsum("ij,ij->i", X, X), X[:, :LEADING])]
+
+
+def sample_view(
+    view: View, items: NDArray[np.int64] | None = None, size: int = SAMPLE, scaling: str = "columns"
+) -> NDArray[np.float64]:
+    """Return at most ``size`` rows of a view, evenly spread over the canonical order of those that are there.
+
+    Past `CONTENT_LIMIT` items, and for views that are read from files, rows are evenly spread over the items instead:
+    the canonical order would take one more pass over the data.
+    """
+    items = np.arange(view.n) if items is None else items
+    present = items[view.present[items]]
+    if len(present) <= size:
+        return in_canonical_order(view.rows(present, scaling))
+    spread = np.linspace(0, len(present) - 1, size).astype(int)
+    if len(present) > CONTENT_LIMIT or view.on_disk:
+        return in_canonical_order(view.rows(np.sort(present)[spread], scaling))
+
+    def keys(start: int) -> NDArray[np.float64]:
+        X = view.rows(present[start : start + BLOCK], scaling)
+        return np.column_stack([np.einsum("ij,ij->i", X, X), X[:, :LEADING]])
+
+    content = np.concatenate(list(in_order(keys, range(0, len(present), BLOCK))))
+    return view.rows(present[canonical_order(content[:, 0], content[:, 1:])[spread]], scaling)
 
 
 def basis_points(X: NDArray[np.float64], rank: int, random_state: int = 0) -> NDArray[np.float64]:

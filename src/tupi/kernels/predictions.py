@@ -30,14 +30,22 @@ class PredictionKernel:
         Eigenvalues of K_BB below this share of the largest are left out.
     most : int, optional
         Keep at most so many features.
+    margin : float
+        How far the grid reaches past f, in units of sigma_f.
     """
 
     def __init__(
-        self, f: NDArray[np.float64], sigma2: float, rank: int = 50, rcond: float = RCOND, most: int | None = None
+        self,
+        f: NDArray[np.float64],
+        sigma2: float,
+        rank: int = 50,
+        rcond: float = RCOND,
+        most: int | None = None,
+        margin: float = MARGIN,
     ) -> None:
         self.sigma2 = sigma2
         sigma = np.sqrt(sigma2)
-        low, high = f.min() - MARGIN * sigma, f.max() + MARGIN * sigma
+        low, high = f.min() - margin * sigma, f.max() + margin * sigma
         points = int(np.clip(np.ceil(3 * (high - low) / sigma), rank, MAX_POINTS))
         self.grid = np.linspace(low, high, points)
         self.root = inverse_root(self.grid[:, None], sigma2, rcond)[:, -most if most else None :]

@@ -68,9 +68,13 @@ class Answer(ABC):
         """Return the standard deviation of a label of each item, in the units of the predictions."""
         return np.sqrt(self.fused.belief.variances() + self.fused.noise) * self._unit()
 
+    def left_out_errors(self, w: float) -> Array | None:
+        """Return absolute errors of values left out, in units of their uncertainty; None for other labels."""
+        return None
+
     def suggest(self) -> Positions:
         """Return the items (or pairs) to label next."""
-        return suggest_items(self.fused.belief, self.fused.noise)
+        return suggest_items(self.fused.belief, self.fused.noise, self.fused.rows)
 
     def _unit(self) -> float:
         """Return what one deviation of the labels is in the units of the predictions."""
@@ -95,6 +99,11 @@ class RankingAnswer(Answer):
         after = (1 - w) * before + w * self.fused.differences[first, second] / self.fused.g.std()
         return pair_gain(before, after, first, second, len(f))
 
+    def left_out_errors(self, w: float) -> Array:
+        """Return the errors of the process; scores have no units in which those of a blend could be told."""
+        z = (self.values - self.values.mean()) / self.values.std()
+        return np.abs(self.fused.held_out[:, 0] - z) / self.fused.left_out_deviations()
+
 
 @dataclass(frozen=True, eq=False)
 class RegressionAnswer(Answer):
@@ -110,13 +119,21 @@ class RegressionAnswer(Answer):
     def gain(self, w: float) -> Gain:
         """Return the gain in R², each label left out in turn."""
         f = self._initial()[self.fused.rows]
-        g = self.fused.held_out[:, 0] * self.values.std() + self.values.mean()
-        before, after = (1 - (one - self.values) ** 2 / self.values.var() for one in (f, (1 - w) * f + w * g))
+        before, after = (1 - (one - self.values) ** 2 / self.values.var() for one in (f, self._held_out(w)))
         return mean_gain(before, after)
+
+    def left_out_errors(self, w: float) -> Array:
+        """Return the errors of what comes back."""
+        return np.abs(self._held_out(w) - self.values) / (self.fused.left_out_deviations() * self._unit())
 
     def probability(self) -> float:
         """Return the probability that the new values have a smaller squared error."""
         return probability_of_gain(self.gain(1.0).of_error(), bool(self.base.views.related), OF_ERRORS)
+
+    def _held_out(self, w: float) -> Array:
+        """Return values of the labelled items, each without its label."""
+        g = self.fused.held_out[:, 0] * self.values.std() + self.values.mean()
+        return (1 - w) * self._initial()[self.fused.rows] + w * g
 
     def _initial(self) -> Array:
         return self.base.f[:, 0] * self.prepared.scale[0] + self.prepared.shift[0]

@@ -37,6 +37,8 @@ class Fit:
         From methods that judge themselves: the score before and after on labels that were left out.
     uncertainty : ndarray of shape (n_items,), optional
         Standard deviation of each item, in the units of the final predictions.
+    left_out_errors : ndarray, optional
+        Absolute errors of labels that were left out, in units of their uncertainty.
     suggested : ndarray of shape (k,) or (k, 2), optional
         Items, or pairs, among those that take part, whose labels would teach most; the best first.
     """
@@ -48,6 +50,7 @@ class Fit:
     notes: tuple[str, ...] = ()
     gain: Gain | None = None
     uncertainty: NDArray[np.float64] | None = None
+    left_out_errors: NDArray[np.float64] | None = None
     suggested: NDArray[np.int64] | None = None
 
 

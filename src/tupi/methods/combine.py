@@ -5,10 +5,13 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from tupi.denoiser import Engine
-from tupi.energy import Objective, PlainObjective, Vector
+import numpy as np
+from numpy.typing import NDArray
+
+from tupi.denoiser import Descent, Engine, State
+from tupi.energy import Objective, Vector, both
 from tupi.errors import InputError
 from tupi.graphs import Graph, graph
 from tupi.labels import Labels
@@ -32,35 +35,32 @@ class SmoothEngine:
         Computes O(f; t).
     edges : Graph
         The neighbour graph of the views.
+    order : ndarray of int
+        The engine's order of the graph's items.
     strength : float
         lam_C / (k_C n). The division by the number of items is ours: O does not grow with it, so that without it
         the same lam_C would mean more and more.
     """
 
-    def __init__(self, engine: Engine, edges: Graph, strength: float) -> None:
-        self.engine, self.edges, self.strength = engine, edges, strength
+    def __init__(self, engine: Engine, edges: Graph, order: NDArray[np.int64], strength: float) -> None:
+        self.engine, self.edges, self.order, self.strength = engine, edges, order, strength
 
-    def dependence(self, f: Vector) -> Vector:
-        """Return the normalised HSIC of f with each view."""
-        return self.engine.dependence(f)
+    def smoothness(self, f: Vector) -> tuple[float, Vector]:
+        """Return strength f^T L f and its gradient."""
+        values = np.empty_like(f)
+        values[self.order] = f
+        Lf = self.edges.laplacian_times(values[:, None])[self.order, 0]
+        return self.strength * float(f @ Lf), 2.0 * self.strength * Lf
 
-    def objective(self, f: Vector, weights: Vector, lam: float) -> Objective:
-        """Return f -> O(f; t) + strength f^T L f, with its gradient."""
-        return SmoothObjective(self.engine.objective(f, weights, lam), self.edges, self.strength)
+    def begin(self, f: Vector) -> State:
+        """Return the state at the initial predictions."""
+        return self.engine.begin(f)
 
-
-class SmoothObjective(PlainObjective):
-    """The energy of one step, see `SmoothEngine`."""
-
-    def __init__(self, alone: Objective, edges: Graph, strength: float) -> None:
-        super().__init__()
-        self.alone, self.edges, self.strength = alone, edges, strength
-
-    def evaluate(self, f: Vector) -> tuple[float, Vector]:
-        """Return the energy at f and its gradient."""
-        energy, gradient = self.alone(f)
-        Lf = self.edges.laplacian_times(f[:, None])[:, 0]
-        return energy + self.strength * float(f @ Lf), gradient + 2.0 * self.strength * Lf
+    def descent(
+        self, states: list[Any], weights: list[Vector], lams: list[float], extra: Objective | None = None
+    ) -> Descent:
+        """Return f -> O(f; t) + strength f^T L f of each run, while it is minimised."""
+        return self.engine.descent(states, weights, lams, both(self.smoothness, extra))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +95,13 @@ class TupiCoconut(Tupi):
         ks = K_C_GRID if labelled else (DEFAULT_K_C,)
         return [
             replace(
-                self, lam=alone.lam, sigma_w2=alone.sigma_w2, n_iter=steps or alone.n_iter, lam_c=lam, n_neighbors_c=k
+                self,
+                kernel=alone.kernel,
+                lam=alone.lam,
+                sigma_w2=alone.sigma_w2,
+                n_iter=steps or alone.n_iter,
+                lam_c=lam,
+                n_neighbors_c=k,
             )
             for lam, k, alone in itertools.product(
                 lams if self.lam_c is None else (self.lam_c,),
@@ -111,7 +117,7 @@ class TupiCoconut(Tupi):
         key = ("engine", alone.engine_key(), column)  # where the method alone keeps it, so that both share it
         engine = prepared.once(key, partial(alone._engine, prepared, column))
         edges = graph(prepared, self.n_neighbors_c)
-        return SmoothEngine(engine, edges, self.lam_c / (self.n_neighbors_c * len(prepared.items)))
+        return SmoothEngine(engine, edges, prepared.order, self.lam_c / (self.n_neighbors_c * len(prepared.items)))
 
     def fit(self, prepared: Prepared, labels: Labels | None, watch: Watch | None = None) -> Fit:
         """Run Algorithm 1 on the joint energy."""

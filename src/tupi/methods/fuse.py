@@ -72,6 +72,7 @@ class Fuse(Method):
             watch,
             gain=answer.gain(w or 1.0),
             uncertainty=base.in_order(answer.uncertainty()),
+            left_out_errors=answer.left_out_errors(w),
             # Fits to some of the labels only judge; suggestions are for a person.
             suggested=base.order[answer.suggest()] if labels is prepared.problem.labels else None,
         )

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tupi.denoiser import Step
+from tupi.fusion.design import suggest_first
 from tupi.fusion.labelfree import N_NEIGHBORS, LabelFree, label_free, unit
 from tupi.labels import Labels
 from tupi.methods.base import Fit, Method, check_positive
@@ -41,13 +42,16 @@ class Smooth(Method):
         base = label_free(prepared, self.n_neighbors)
         params = self.params() | {"signal_share": base.share.c}
         note = (describe_views(base, prepared) + " " + describe_share(base),)
+        task = prepared.problem.task
         if base.share.c == 1.0:  # nothing is known to be error
-            return two_steps(Fit, prepared, base, prepared.f, params, note, watch)
-        if prepared.problem.task == "ranking":
-            return two_steps(Fit, prepared, base, base.in_order(unit(base.answer)), params, note, watch)
-        # Averages vary less than scores, and class scores are compared with one another: f's units stay.
-        kind = CalibratedFit if prepared.problem.task == "regression" else Fit
-        return two_steps(kind, prepared, base, base.in_order(base.answer), params, note, watch)
+            columns = prepared.f
+        else:
+            # Averages vary less than scores. For regression and classes f's units stay: there they mean something.
+            columns = base.in_order(unit(base.answer) if task == "ranking" else base.answer)
+        kind = CalibratedFit if task == "regression" and base.share.c < 1.0 else Fit
+        # Whoever has labels asks a method that uses them.
+        first = base.order[suggest_first(base, prepared)] if prepared.problem.labels is None else None
+        return two_steps(kind, prepared, base, columns, params, note, watch, suggested=first)
 
 
 def two_steps(

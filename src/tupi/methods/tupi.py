@@ -10,21 +10,23 @@ from typing import ClassVar
 
 import numpy as np
 
-from tupi.denoiser import Engine, Step, denoise_steps
+from tupi.denoiser import Engine, Run, Step
 from tupi.engines import ENGINES
 from tupi.engines.exact import ExactEngine
 from tupi.engines.fused import FusedEngine
 from tupi.engines.lowrank import LowRankEngine
 from tupi.errors import InputError, nearest
 from tupi.kernels.bandwidth import check_bandwidth, squared_bandwidth
-from tupi.kernels.embedding import EmbeddingOptions
+from tupi.kernels.embedding import KERNELS, EmbeddingOptions, embed, exact_kernel
 from tupi.labels import Labels
 from tupi.methods.base import Fit, Method, check_positive
-from tupi.optimizers import OPTIMIZERS
+from tupi.methods.joint import joint_view
+from tupi.optimizers import MOMENTA
 from tupi.paths import Path, Stopped, Watch
 from tupi.prepared import Prepared
 from tupi.threads import threads_for
 from tupi.tuning import choose
+from tupi.views import View
 
 LAM_GRID = (0.1, 0.4, 1.5)
 SIGMA_W2_GRID = (0.01, 0.05, 0.3)
@@ -45,8 +47,8 @@ class Tupi(Method):
     n_iter : int, optional
         T: the number of steps; with labels at most so many, and the best of them is returned. None: 50 with labels, 20
         without.
-    kernel : {"gaussian", "diffusion"}
-        Kernels of the views.
+    kernel : {"gaussian", "diffusion"}, optional
+        Kernels of the views. None: with labels chosen from both, without them diffusion.
     rank : int
         K: basis points per view.
     bandwidth : str or float
@@ -59,10 +61,16 @@ class Tupi(Method):
         Graph and duration of diffusion kernels.
     engine : {"fused", "reference", "exact"}
         How sums over items are computed: compiled, numpy, or whole n x n matrices.
-    optimizer : {"bb", "lbfgs", "gradient"}
-        How each step's energy is minimised: Barzilai and Borwein's steps, quasi-Newton, or the paper's plain descent.
+    optimizer : {"momentum", "gradient"}
+        How each step's energy is minimised: descent with momentum, or the paper's plain one.
     inner_iter : int
-        Points that each minimisation may accept.
+        Moves of each minimisation.
+    discount : bool
+        Whether views count only for what they have beyond the initial predictions, so that copies of those do not
+        hold the result back. The paper's weights (label ``e:wupdate``) do not.
+    joint : bool
+        Whether all views form one kernel, in place of one each with the weights of label ``e:wupdate``. Views that say
+        little alone, such as other rankers' scores, may say much together; there are no weights then.
     patience : int
         With labels: leave a path when the score has not increased for so many steps; the paper's rule is 1.
     n_threads : int, optional
@@ -74,16 +82,18 @@ class Tupi(Method):
     lam: float | None = None
     sigma_w2: float | None = None
     n_iter: int | None = None
-    kernel: str = "gaussian"
+    kernel: str | None = "gaussian"
     rank: int = 50
     bandwidth: str | float = "std-as-sigma"
-    prediction_bandwidth: str | float = "std"
+    prediction_bandwidth: str | float = "std-as-sigma"
     scaling: str = "columns"
     n_neighbors: int = 10
     time: float = 5.0
     engine: str = "fused"
-    optimizer: str = "bb"
-    inner_iter: int = 6
+    optimizer: str = "momentum"
+    inner_iter: int = 3
+    discount: bool = False
+    joint: bool = False
     patience: int = 1
     n_threads: int | None = None
 
@@ -98,7 +108,7 @@ class Tupi(Method):
         check_bandwidth(self.prediction_bandwidth, "prediction_bandwidth")
         for name, value, known in (
             ("engine", self.engine, ENGINES),
-            ("optimizer", self.optimizer, OPTIMIZERS),
+            ("optimizer", self.optimizer, MOMENTA),
         ):
             if value not in known:
                 raise InputError(f"{name}: found {value!r}; accepted: {', '.join(known)}.{nearest(str(value), known)}")
@@ -106,10 +116,10 @@ class Tupi(Method):
 
     def _options(self, random_state: int) -> EmbeddingOptions:
         return EmbeddingOptions(
-            kernel=self.kernel,
+            kernel=self.kernel or KERNELS[0],
             rank=self.rank,
             bandwidth=self.bandwidth,
-            scaling=self.scaling,
+            scaling="view" if self.joint else self.scaling,  # joint columns are scaled already
             n_neighbors=self.n_neighbors,
             time=self.time,
             random_state=random_state,
@@ -118,16 +128,21 @@ class Tupi(Method):
     def settings(self, labelled: bool) -> list[Tupi]:
         """Return complete settings: one without labels, a grid over what is None with them, cautious ones first."""
         if not labelled:
-            return [replace(self, lam=self.lam or 0.3, sigma_w2=self.sigma_w2 or 0.1, n_iter=self.n_iter or 20)]
+            kernel = self.kernel or "diffusion"
+            one = replace(self, lam=self.lam or 0.3, sigma_w2=self.sigma_w2 or 0.1, n_iter=self.n_iter or 20)
+            return [replace(one, kernel=kernel)]
         lams = LAM_GRID if self.lam is None else (self.lam,)
         widths = SIGMA_W2_GRID if self.sigma_w2 is None else (self.sigma_w2,)
+        if self.joint:  # one view has weight one whatever the width
+            widths = widths[:1]
+        kernels = KERNELS if self.kernel is None else (self.kernel,)
         return [
-            replace(self, lam=lam, sigma_w2=sigma_w2, n_iter=self.n_iter or 50)
-            for lam, sigma_w2 in itertools.product(lams, widths)
+            replace(self, kernel=kernel, lam=lam, sigma_w2=sigma_w2, n_iter=self.n_iter or 50)
+            for kernel, lam, sigma_w2 in itertools.product(kernels, lams, widths)
         ]
 
     def _engine(self, prepared: Prepared, column: int) -> Engine:
-        f = prepared.f[:, column]
+        f = prepared.f[prepared.order, column]
         sigma2 = squared_bandwidth(np.sort(f)[:, None], self.prediction_bandwidth)
         options = self._options(prepared.random_state)
         if self.engine == "exact":
@@ -135,35 +150,61 @@ class Tupi(Method):
                 raise InputError(
                     f"engine: 'exact' needs n x n matrices; found n = {len(f)}, accepted: at most {EXACT_LIMIT}."
                 )
+            if self.joint:
+                whole = exact_kernel(self._joint(prepared, column), options)
+                return ExactEngine([whole[np.ix_(prepared.order, prepared.order)]], sigma2)
             return ExactEngine(prepared.kernels(options), sigma2)
-        embedding = prepared.embedding(options)
+        if self.engine == "reference":
+            options = replace(options, spared=0.0, dtype="float64")
+        if self.joint:
+            embedding = embed([self._joint(prepared, column)], options, prepared.order)
+        else:
+            embedding = prepared.embedding(options)
         if self.engine == "fused":
             return FusedEngine(embedding, f, sigma2, self.rank)
         return LowRankEngine(embedding, sigma2, self.rank)
 
-    def steps(self, prepared: Prepared) -> Iterator[Step]:
-        """Yield the steps of Algorithm 1, the columns of class scores side by side; the setting must be complete."""
+    def _joint(self, prepared: Prepared, column: int) -> View:
+        """Return all views as one; if copies are to be discounted, each by its own dependence on the predictions."""
+        if not self.discount:
+            return prepared.once("joint view", lambda: joint_view(prepared))
+        alone = replace(self, joint=False, discount=False, kernel="gaussian", scaling="columns")
+        engine = prepared.once(("engine", alone.engine_key(), column), partial(alone._engine, prepared, column))
+        dependence = engine.begin(prepared.f[prepared.order, column]).dependence
+        return joint_view(prepared, np.clip(1.0 - dependence, 0.0, 1.0))
+
+    def runs(self, prepared: Prepared) -> list[Run]:
+        """Return the runs of Algorithm 1, one per class column; the setting must be complete."""
         assert self.lam is not None
         assert self.sigma_w2 is not None
         assert self.n_iter is not None
-        columns = [
-            denoise_steps(
+        return [
+            Run(
                 prepared.once(("engine", self.engine_key(), c), partial(self._engine, prepared, c)),
-                prepared.f[:, c],
+                prepared.f[prepared.order, c],
                 self.lam,
                 self.sigma_w2,
                 self.n_iter,
                 self.optimizer,
                 self.inner_iter,
+                self.discount and not self.joint,
             )
             for c in range(prepared.f.shape[1])
         ]
-        for together in zip(*columns, strict=True):
+
+    def steps(self, prepared: Prepared, runs: list[Run] | None = None) -> Iterator[Step]:
+        """Yield the steps of Algorithm 1 for the items in their own order, the class columns side by side."""
+        m = len(prepared.problem.views)
+        for together in zip(*(self.runs(prepared) if runs is None else runs), strict=True):
+            f = np.empty_like(prepared.f)
+            f[prepared.order] = np.column_stack([step.f for step in together])
+            weights = np.mean([step.weights for step in together], axis=0)
+            dependence = np.mean([step.dependence for step in together], axis=0)
             yield Step(
                 t=together[0].t,
-                f=np.column_stack([step.f for step in together]),
-                weights=np.mean([step.weights for step in together], axis=0),
-                dependence=np.mean([step.dependence for step in together], axis=0),
+                f=f,
+                weights=np.full(m, 1.0 / m) if self.joint else weights,
+                dependence=np.full(m, np.nan) if self.joint else dependence,
                 energies=together[0].energies,
             )
 
@@ -176,7 +217,11 @@ class Tupi(Method):
         """Run Algorithm 1; with labels, under all settings that are left open, and return the best step."""
 
         def path_of(setting: Tupi) -> Path:
-            return prepared.once(setting, lambda: Path(prepared, setting.steps(prepared)))
+            def begin() -> Path:
+                runs = setting.runs(prepared)
+                return Path(prepared, setting.steps(prepared, runs), runs)
+
+            return prepared.once(setting, begin)
 
         with threads_for(self.n_threads, len(prepared.items) * len(prepared.problem.views) * self.rank):
             settings = self.settings(labels is not None)

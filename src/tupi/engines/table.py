@@ -1,0 +1,101 @@
+"""Features of the predictions tabulated on a grid that moves with them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tupi.energy import Vector
+from tupi.kernels.embedding import LANES
+from tupi.kernels.predictions import MARGIN, PredictionKernel
+
+CELLS_PER_SIGMA = 32  # linear interpolation then errs by at most (1/32)^2 / 6 = 1.6e-4 of the kernel's height
+LEAST_MARGIN = 0.3  # in units of sigma: when predictions come closer to the grid's ends, a new grid is laid
+RANK_TOL = 1e-6  # share of the largest eigenvalue below which features of the predictions are left out
+MAX_FEATURES = 48  # how many there may be; 12 to 20 are used unless predictions have far outliers
+MAX_POINTS = 4096
+Matrix = NDArray[np.float64]
+
+
+def grid_points(f: Vector, sigma2: float) -> int:
+    """Return how many grid points the predictions need, with some room for a wider range."""
+    sigmas = np.ptp(f) / np.sqrt(sigma2) + 2 * MARGIN
+    return min(int(np.ceil(1.1 * sigmas * CELLS_PER_SIGMA)) + 1, MAX_POINTS)
+
+
+def smoothed(values: Matrix) -> Matrix:
+    """Return values whose linear interpolation errs by nothing on average over a cell.
+
+    Between grid points a chord misses a curve by t (1 - t) / 2 second differences, 1/12 of one on average: grid points
+    give way by as much, which brings the root mean square of the error from .091 to .037 of a second difference.
+    """
+    result = values.copy()
+    result[1:-1] -= (values[2:] - 2 * values[1:-1] + values[:-2]) / 12
+    return result
+
+
+class Table:
+    """phi(f) and its slope on a grid of ``points`` points from ``low`` on, ``per_unit`` of them per unit of f.
+
+    Attributes
+    ----------
+    phi : ndarray of shape (G, r)
+        The features, for linear interpolation; r is a multiple of the vector length, filled up with zeros.
+    """
+
+    def __init__(self, low: float, per_unit: float, points: int, sigma2: float, rank: int) -> None:
+        self.low, self.per_unit, self.points, self.sigma2, self.rank = low, per_unit, points, sigma2, rank
+        grid = low + np.arange(points) / per_unit
+        kernel = PredictionKernel(grid, sigma2, rank, rcond=RANK_TOL, most=MAX_FEATURES, margin=0.0)
+        phi, slopes = kernel.features_and_slopes(grid)
+        width = ((0, 0), (0, -phi.shape[1] % LANES))
+        self.phi, self.slopes = np.pad(smoothed(phi), width), np.pad(smoothed(slopes), width)
+        self._exact = np.pad(phi, width), np.pad(slopes, width)
+
+    @classmethod
+    def covering(cls, f: Vector, points: int, sigma2: float, rank: int) -> Table:
+        """Return the table on a grid that covers predictions with a margin."""
+        margin = MARGIN * np.sqrt(sigma2)
+        low, high = f.min() - margin, f.max() + margin
+        return cls(low, (points - 1) / (high - low), points, sigma2, rank)
+
+    def standardized(self, x: Vector) -> Table:
+        """Return the table for the same grid units after predictions were brought to mean 0 and deviation 1.
+
+        Positions stay what they are, so sums over the grid do too; only where they lie in units of f changes.
+        """
+        center, scale = x.mean(), x.std()
+        return Table(-center / scale, scale, self.points, self.sigma2, self.rank)
+
+    def covers(self, x: Vector) -> bool:
+        """Whether the grid still reaches past the predictions, and a new one would not be much finer."""
+        per_sigma = self.per_unit * np.sqrt(self.sigma2)
+        low, high = x.min() / per_sigma, x.max() / per_sigma
+        cells = (self.points - 1) / per_sigma
+        return bool(min(low, cells - high) >= LEAST_MARGIN and cells <= 1.25 * (high - low + 2 * MARGIN))
+
+    def position(self, f: Vector) -> Vector:
+        """Return predictions in grid units."""
+        return (f - self.low) * self.per_unit
+
+    def prediction(self, x: Vector) -> Vector:
+        """Return predictions from grid units."""
+        return x / self.per_unit + self.low
+
+    def gram(self, tally: Matrix) -> tuple[Matrix, Vector]:
+        """Return Z^T Z and the mean of phi, from sums of hat functions and of their products."""
+        n = tally[0].sum()
+        mean = tally[0] @ self.phi / n
+        return self.phi.T @ self.spread(self.phi, tally) - n * np.outer(mean, mean), mean
+
+    def spread(self, values: Matrix, tally: Matrix) -> Matrix:
+        """Return sum_k hat_g(x_k) v(x_k) for values on the grid, interpolated at the items."""
+        result = tally[1][:, None] * values
+        result[:-1] += tally[2][:-1, None] * values[1:]
+        result[1:] += tally[2][:-1, None] * values[:-1]
+        return result
+
+    def quadratic_slope(self, mean: Vector, matrix: Matrix) -> Vector:
+        """Return (phi - mean)^T matrix phi' on the grid."""
+        phi, slopes = self._exact
+        return smoothed(np.einsum("gi,gi->g", (phi - mean) @ matrix, slopes))

@@ -1,0 +1,31 @@
+"""Pieces of the results page: tables in Markdown, figures with their deviation, and checks that can fail."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table; the first column is text, the others are figures."""
+    rule = ["---", *["--:"] * (len(header) - 1)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (header, rule, *rows)) + "\n"
+
+
+def figure(values: ArrayLike, sign: str = "") -> str:
+    """Return mean and standard deviation; no deviation for a single run."""
+    array = np.asarray(values, np.float64)
+    mean = f"{array.mean():{sign}.2f}"
+    return f"{mean} ({array.std(ddof=1):.2f})" if len(array) > 1 else mean
+
+
+def check(what: str, holds: bool, found: str) -> str:
+    """Return a line that says whether something holds, and by how much."""
+    return f"- **{'yes' if holds else 'no'}**: {what}: {found}.\n"
+
+
+def picture(name: str, caption: str) -> str:
+    """Return a picture of the folder beside the page."""
+    return f"![{caption}](pictures/{name})\n"
