@@ -49,11 +49,12 @@ def test_views_on_disk_have_the_same_statistics(tmp_path):
         np.testing.assert_allclose(view.rows(np.arange(50)), expected, atol=1e-12, err_msg=name)
 
 
-def test_denoise_gives_the_same_from_files_and_under_a_limit(tmp_path):
+def test_denoise_gives_the_same_from_files_and_under_a_limit(tmp_path, monkeypatch):
     _, scores, views = make_problem_arrays(600)
     expected = tupi.denoise(scores, views, method="tupi", lam=0.4, sigma_w2=0.1, n_iter=4)
     for name, values in views.items():
         np.save(tmp_path / f"{name}.npy", values)
+    monkeypatch.setattr("tupi.views.IN_MEMORY", 0)
     paths = {name: tmp_path / f"{name}.npy" for name in views}
     for features, limit in ((paths, None), (paths, "50MB"), (views, "50MB")):
         result = tupi.denoise(scores, features, method="tupi", lam=0.4, sigma_w2=0.1, n_iter=4, memory_limit=limit)

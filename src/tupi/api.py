@@ -9,12 +9,13 @@ import pandas as pd
 
 from tupi.dependence import KernelMoments, p_value
 from tupi.engines.fused import FusedEngine
+from tupi.engines.passes import is_compiled
 from tupi.evidence import judge, predictions_of, stated
 from tupi.kernels.bandwidth import squared_bandwidth
 from tupi.kernels.embedding import EmbeddingOptions
 from tupi.memory import as_bytes
 from tupi.methods import make_method
-from tupi.methods.base import Fit
+from tupi.methods.base import Fit, Method
 from tupi.paths import Watch
 from tupi.prepared import Prepared, Progress, silent
 from tupi.problem import make_problem
@@ -84,26 +85,31 @@ def denoise(
     """
     chosen = make_method(method, params)
     problem = make_problem(predictions, features, labels, task, impute)
-    prepared = Prepared(problem, random_state, progress, as_bytes(memory_limit))
-    fit = chosen.fit(prepared, problem.labels, callback)
+    return denoise_prepared(Prepared(problem, random_state, progress, as_bytes(memory_limit)), chosen, callback)
+
+
+def denoise_prepared(prepared: Prepared, method: Method, callback: Watch | None = None) -> Denoised:
+    """Return what `denoise` would for a problem that is ready: whatever was embedded already is used again."""
+    problem = prepared.problem
+    fit = method.fit(prepared, problem.labels, callback)
     final = predictions_of(prepared, fit)
     evidence, accepted = None, not np.array_equal(final, problem.initial)
     if problem.labels is not None and fit.gain is not None:
-        evidence = stated(fit.gain, problem.labels, task, accepted)
+        evidence = stated(fit.gain, problem.labels, problem.task, accepted)
     elif problem.labels is not None:
-        progress("Judging the gain on held-out labels")
-        evidence = judge(chosen, prepared, problem.labels, accepted)
-    progress("Measuring dependence")
+        prepared.progress("Judging the gain on held-out labels")
+        evidence = judge(method, prepared, problem.labels, accepted)
+    prepared.progress("Measuring dependence" if is_compiled() else "Compiling, only this first time")
     return Denoised(
         predictions=np.array(final),
         initial=np.array(problem.initial),
         weights=_frame([step.weights for step in fit.steps], problem.names),
         dependence=_dependence(prepared, fit),
         evidence=evidence,
-        method=chosen.name,
-        params=fit.params | {"random_state": random_state},
+        method=method.name,
+        params=fit.params | {"random_state": prepared.random_state},
         history=_history(fit),
-        task=task,
+        task=problem.task,
         index=problem.index,
         classes=problem.classes,
         notes=fit.notes,

@@ -107,7 +107,7 @@ class Run(Iterator[Step]):
         lambda of label ``e:denoisingalgorithm``, sigma_w^2 of label ``e:wupdate``.
     n_iter : int
         T, the number of steps.
-    optimizer : {"momentum", "gradient"}
+    optimizer : {"gradient", "momentum"}
         How each step's energy is minimised.
     inner_iter : int
         How many moves each minimisation makes.
@@ -122,7 +122,7 @@ class Run(Iterator[Step]):
         lam: float,
         sigma_w2: float,
         n_iter: int,
-        optimizer: str = "momentum",
+        optimizer: str = "gradient",
         inner_iter: int = 3,
         discount: bool = False,
     ) -> None:

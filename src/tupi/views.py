@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tupi.errors import InputError
 from tupi.sources import Source, as_source
 
+IN_MEMORY = 1 << 26  # bytes: smaller files are read once and kept
 MEDIANS = 16  # columns whose medians are taken at once
 BLOCK = 8192  # rows read at once: large enough for BLAS, small enough to stay in cache
 Array = NDArray[Any]
@@ -134,33 +135,49 @@ class View:
         scaling : {"columns", "view"}
             Divide each column by its own deviation, or all by the view's (which a rotation leaves alone).
         """
-        varying = self._scale > 0
         block = self._filled(np.array(self.source[items], np.float64, order="C"))
-        if not varying.all():
-            block = block[:, varying]
-        unit, center, scale = self._unit[varying], self._center[varying], self._scale[varying]
-        if scaling == "columns":
-            factor = 1.0 / scale
-        else:  # back to common units, divided by the root mean square deviation of the view
-            ratio = unit / unit.max()
-            factor = ratio / np.sqrt(np.mean((scale * ratio) ** 2))
-        with np.errstate(over="ignore"):
-            at_once = factor / unit
-        if np.isfinite(at_once).all():
-            block *= at_once
-            block -= center * factor
-        else:  # numbers near the smallest there are
-            block /= unit
-            block -= center
-            block *= factor
-        return block
+        return standardized(block, self._unit, self._center, self._scale, scaling)
+
+
+def standardized(block: Array, unit: Array, center: Array, scale: Array, scaling: str = "columns") -> Array:
+    """Return rows with columns centred and scaled, without the constant ones; the block may be overwritten.
+
+    Parameters
+    ----------
+    block : ndarray of shape (rows, d)
+        Rows as they came in.
+    unit, center, scale : ndarray of shape (d,)
+        Each column's largest magnitude, and in units of that its mean and deviation.
+    scaling : {"columns", "view"}
+        See `View.rows`.
+    """
+    varying = scale > 0
+    if not varying.all():
+        block = block[:, varying]
+    unit, center, scale = unit[varying], center[varying], scale[varying]
+    if scaling == "columns":
+        factor = 1.0 / scale
+    else:  # back to common units, divided by the root mean square deviation of the view
+        ratio = unit / unit.max()
+        factor = ratio / np.sqrt(np.mean((scale * ratio) ** 2))
+    with np.errstate(over="ignore"):
+        at_once = factor / unit
+    if np.isfinite(at_once).all():
+        block *= at_once
+        block -= center * factor
+    else:  # numbers near the smallest there are
+        block /= unit
+        block -= center
+        block *= factor
+    return block
 
 
 def as_matrix(name: str, values: Any) -> Any:
     """Return one view's values as a two-dimensional numeric array or `tupi.sources` source, not copied if possible."""
     values = as_source(name, values)
     if isinstance(values, Source):
-        return values
+        small = values.shape[0] * values.shape[1] * values.dtype.itemsize <= IN_MEMORY
+        return values[:] if small else values
     if hasattr(values, "toarray"):
         raise InputError(f"features: view {name!r} is sparse; accepted: dense arrays (call .toarray() first).")
     if isinstance(values, pd.Series):

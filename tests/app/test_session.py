@@ -260,6 +260,19 @@ def test_everything_can_be_taken_away(session: Session, tmp_path: Path) -> None:
         session.decider.download("../answers.jsonl")
 
 
+def test_a_decision_uses_the_embedding_that_is_there(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    look = Look(kernel="gaussian", lam=0.7, sigma_w2=0.3, t=2)
+    look_at(session, look)
+
+    def never(*_: object) -> None:
+        raise AssertionError("embedded again")
+
+    monkeypatch.setattr("tupi.prepared.embed", never)
+    session.decide("look", "none", look)
+    wait(session, lambda: not session.decider.running)
+    assert session.decider.error == ""
+
+
 def test_what_cannot_be_decided_is_refused(session: Session) -> None:
     with pytest.raises(InputError, match=r"^use"):
         session.decide("auto", "answers", session.first)  # there are none

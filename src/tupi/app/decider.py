@@ -13,18 +13,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tupi.api import denoise
+from tupi.api import denoise_prepared
 from tupi.app.explorer import in_words
 from tupi.app.frames import finite
 from tupi.app.lanes import Lane, Piece
 from tupi.app.looks import Look
 from tupi.app.signals import Signal
 from tupi.app.source import Source
+from tupi.app.trails import Relabelled
 from tupi.denoiser import Step
 from tupi.errors import InputError
 from tupi.files import write_result
 from tupi.labels import Labels, Pairs, Values
+from tupi.methods import make_method
 from tupi.methods.tupi import Tupi
+from tupi.prepared import Prepared
 from tupi.report import render
 from tupi.result import Denoised
 from tupi.summary import summary
@@ -80,19 +83,22 @@ def plan_for(choice: str, use: str, labels: Labels | None, look: Look, base: Tup
 
 
 class Decider:
-    """Runs one plan at a time, each by `tupi.denoise` itself, so that its result can be repeated anywhere.
+    """Runs one plan at a time, each as `tupi.denoise` would, so that its result can be repeated anywhere.
 
     Parameters
     ----------
     source : Source
         The data.
+    prepared : Prepared
+        The same, with views embedded as far as anybody needed them.
     names : list of str or None
         The items' ids.
     signal : Signal
         Told about progress.
     """
 
-    def __init__(self, source: Source, names: list[str] | None, signal: Signal) -> None:
+    def __init__(self, source: Source, prepared: Prepared, names: list[str] | None, signal: Signal) -> None:
+        self._prepared = prepared
         self._source, self._names, self._signal = source, names, signal
         self._lock = threading.Lock()
         self._plan: Plan | None = None
@@ -125,20 +131,10 @@ class Decider:
         return None if plan is None else lambda: self._run(plan)
 
     def _run(self, plan: Plan) -> None:
-        source = self._source
         try:
-            result = denoise(
-                source.predictions,
-                source.features,
-                plan.labels,
-                method=plan.method,
-                task=source.task,
-                random_state=source.random_state,
-                callback=self._watch,
-                impute=source.impute,
-                progress=self._say,
-                **plan.params,
-            )
+            prepared = Relabelled(self._prepared, plan.labels)
+            prepared.progress = self._say
+            result = denoise_prepared(prepared, make_method(plan.method, plan.params), self._watch)
             if self._stop:
                 self.error = "Stopped."
             else:

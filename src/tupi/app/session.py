@@ -71,7 +71,7 @@ class Session:
         self.teacher = Teacher(
             file, self.explorer, self._file_labels, self.first.kernel, self.signal, self.explorer.set_labels
         )
-        self.decider = Decider(source, self.names, self.signal)
+        self.decider = Decider(source, prepared, self.names, self.signal)
         self.explorer.look("first", self.first)  # begin before the first page is open
 
     def _first_look(self) -> Look:

@@ -31,6 +31,7 @@ Examples:
     "--report", type=click.Path(path_type=Path), metavar="FILE.html", help="Also write a report that opens offline."
 )
 @click.option("--save", type=click.Path(path_type=Path), metavar="FILE.npz", help="Also save everything for tupi.load.")
+@click.option("--memory-limit", metavar="SIZE", help="Such as 1GB: what would take more goes to temporary files.")
 @click.option("--quiet", is_flag=True, help="No progress bar and no summary.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def denoise(
@@ -48,6 +49,7 @@ def denoise(
     out: Path,
     report: Path | None,
     save: Path | None,
+    memory_limit: str | None,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -79,6 +81,7 @@ def denoise(
             random_state=seed,
             callback=bar.step,
             impute=impute,
+            memory_limit=memory_limit,
             progress=bar.say,
         )
         bar.say("Writing")

@@ -16,6 +16,7 @@ depend on how many threads there are.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -26,6 +27,11 @@ ITEMS_PER_PART = 4096
 MAX_PARTS = 16
 BLOCK = 256  # rows that are worked on while they are in cache
 Array = NDArray[Any]
+
+
+def is_compiled() -> bool:
+    """Whether compiled code is there from an earlier run; otherwise the first call takes some seconds."""
+    return bool(descend.signatures) or any(Path(descend.stats.cache_path or ".").glob("passes.descend-*.nbi"))
 
 
 @numba.njit(cache=True)

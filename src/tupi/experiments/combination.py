@@ -70,7 +70,7 @@ INTRODUCTION = (
     "energy with four parameters; `select` its second, the one of the two that validates better.\n\n"
 )
 WHY = (
-    "*Why they differ.* The paper shows a picture without numbers: `tupi+coconut` is best there on most attributes, and "
-    "`select` close to the better of the two. f^I, and with it all views, are others here, and the joint energy's graph "
-    "term is divided by the number of items, without which the same lam_c would mean more the more items there are."
+    "*Why they differ.* The paper shows a picture without numbers: `tupi+coconut` is best there on most attributes, "
+    "and `select` close to the better of the two. f^I, and with it all views, are others here, and the joint energy's "
+    "graph term is divided by the number of items, without which the same lam_c would mean more with more items."
 )

@@ -32,6 +32,7 @@ STYLES = {
 }
 ENGINES = {"fused": ("#0072B2", "o"), "reference": ("#D55E00", "s"), "exact": ("#000000", "^")}
 GREY = "#555555"
+CLIP = 2.0  # points beyond which colours of the surface do not change any more
 LOWEST = 6.0  # points below zero beyond which a path is cut off: it is lost anyway
 
 
@@ -106,12 +107,13 @@ def draw_surface(
     figure = _figure(14.0, 4.4)
     *left, right = figure.subplots(1, 3)
     for axes, key, how in zip(left, grids, ("T chosen on the labels", f"T = {surface.fixed}"), strict=True):
-        largest = max(np.abs(grids[key]).max(), 0.1)
+        largest = float(np.clip(np.abs(grids[key]).max(), 0.1, CLIP))
         shown = axes.pcolormesh(
             surface.log_sigma_w2, surface.log_lam, grids[key], cmap="PuOr", vmin=-largest, vmax=largest,
             shading="nearest",
         )  # fmt: skip
-        figure.colorbar(shown, ax=axes, label="gain over $f^I$, points")
+        extend = "both" if np.abs(grids[key]).max() > largest else "neither"
+        figure.colorbar(shown, ax=axes, label="gain over $f^I$, points", extend=extend)
         axes.set(xlabel=r"$\log_{10}\,\sigma_w^2$", ylabel=r"$\log_{10}\,\lambda$", title=how)
     colors = [STYLES[name][0] for name in ("auto", "coconut", "kim", "tupi")]
     steps = np.arange(along.shape[2])

@@ -94,48 +94,40 @@ class Table1(Experiment):
             "and 0. Means over seeds (standard deviations).\n\n"
         )
         why = WHY_SVM if self.protocol == SVM_ONLY else WHY_NETWORK
-        return (
-            legend
-            + table(["view", *COLUMNS], rows)
-            + f"\n{why}\n\n"
-            + "".join(checks(found, self.protocol == SVM_ONLY))
-        )
+        return legend + table(["view", *COLUMNS], rows) + f"\n{why}\n\n" + "".join(checks(found))
 
 
 WHY_SVM = (
-    "*Why they differ.* f^I is the rank SVM here, as the paper's f^I evidently was: its accuracies are those of a rank "
-    "SVM on 200 labels for the files in alphabetical order. Our f^O is higher because each step minimises the energy "
-    "by several Barzilai-Borwein steps and kernels are as wide as the reading of the width rule that worked best."
+    "*Why they differ.* f^I is the rank SVM here, since the paper's accuracies of f^I are close to a rank SVM's on 200 "
+    "labels, for the files in alphabetical order. The paper leaves open how far each step descends and how its width "
+    "rule is read; our choices move f further. That reading was chosen on MFeat itself, with seeds 0 and 1."
 )
 WHY_NETWORK = (
-    "*Why they differ.* The same with the rank network wherever it validates better, which on MFeat it nearly always "
-    "does: our network is far better than the paper's f^I, and leaves less to gain."
+    "*Why they differ.* This is the protocol to the letter: the rank network wherever it validates better. On MFeat "
+    "our network is far better than the paper's f^I, and leaves less to gain."
 )
 
 
-def checks(found: pd.DataFrame, like_paper: bool) -> list[str]:
-    """Return what the table must show, and whether it does.
-
-    Gains are compared with the paper's where f^I is like the paper's, and accuracies where it is better.
-    """
+def checks(found: pd.DataFrame) -> list[str]:
+    """Return what the table must show, and whether it does."""
     means = found.groupby("target")[list(COLUMNS)].mean()
     published = pd.DataFrame(paper.TABLE1, index=list(COLUMNS)).T.loc[means.index]
-    margin = means["O"] - published["O"]
-    if like_paper:
-        margin -= means["I"] - published["I"]
+    above = means["O"] - published["O"]
+    margin = above - (means["I"] - published["I"])
+    noise = means["R"] - means["O"]
     average = means.mean()
     return [
         check(
-            f"{'the gain f^O - f^I' if like_paper else 'f^O'} is at least the paper's on every row",
+            "the gain f^O - f^I is at least the paper's on every row",
             bool((margin >= 0).all()),
             f"{(margin >= 0).sum()} of {len(margin)} rows, by {margin.min():+.2f} (on {margin.idxmin()}) to "
             f"{margin.max():+.2f} points",
         ),
+        check("f^O is at least the paper's on every row", bool((above >= 0).all()), f"by {above.min():+.2f} or more"),
         check(
-            "R is within 0.5 points of f^O",
-            bool(((means["R"] - means["O"]).abs() <= 0.5).all()),
-            f"{average['R'] - average['O']:+.2f} on average, {(means['R'] - means['O']).min():+.2f} to "
-            f"{(means['R'] - means['O']).max():+.2f} by view",
+            "R is within 0.5 points of f^O on every row",
+            bool((noise.abs() <= 0.5).all()),
+            f"{noise.mean():+.2f} on average, {noise.min():+.2f} to {noise.max():+.2f} by view",
         ),
         check(
             "S1 < S3 <= f^O on average",

@@ -91,8 +91,8 @@ class Table2(Experiment):
 
 
 WHY = (
-    "*Why they differ.* A copy of f^I has the largest possible dependence on f(t) and so takes nearly all weight "
-    "as soon as sigma_w2 is small; with our kernel widths that happens at once, in the paper by degrees. "
-    "`discount=True` multiplies a view's dependence and its weight by 1 minus its normalised HSIC with f^I, "
-    "which is 0 for a copy."
+    "*Why they differ.* A copy of f^I has the largest possible dependence on f(0), and takes nearly all weight unless "
+    "sigma_w2 is large. Here one copy is enough for that, in the paper the decline is gradual; why its weights are "
+    "more even we do not know. `discount=True` multiplies a view's dependence and its weight by 1 minus its normalised "
+    "HSIC with f^I, which is 0 for a copy."
 )

@@ -96,7 +96,7 @@ class Embedding:
     def of(cls, names: tuple[str, ...], factors: Sequence[Matrix], dtype: str = "float32") -> Embedding:
         """Return the embedding of factors that are centred and normalised already."""
         offsets = np.cumsum([0, *(phi.shape[1] for phi in factors)])
-        storage = Memory(len(factors[0]), _padded(int(offsets[-1])), dtype)
+        storage = Memory(len(factors[0]), padded(int(offsets[-1])), dtype)
         storage.array[:, : offsets[-1]] = np.hstack(factors)
         return cls(names, offsets, storage)
 
@@ -142,7 +142,8 @@ class Embedding:
         return self.factors[:, self.offsets[i] : self.offsets[i + 1]]
 
 
-def _padded(width: int) -> int:
+def padded(width: int) -> int:
+    """Return the width with columns that fill up to a whole number of vector registers."""
     return width + -width % LANES
 
 
@@ -177,7 +178,7 @@ def embed(
             progress(view.name)
         maps.append(_view_map(view, options, items))
     offsets = np.cumsum([0, *(each.width for each in maps)])
-    storage = _storage(len(items), _padded(int(offsets[-1])), options.dtype, limit)
+    storage = _storage(len(items), padded(int(offsets[-1])), options.dtype, limit)
     sums = [Moments(each.width) for each in maps]
 
     def rows_of(start: int) -> tuple[int, NDArray[Any], list[Moments]]:
@@ -237,26 +238,44 @@ class Moments:
         return self.total / max(self.count, 1), float(1.0 / np.sqrt(np.linalg.norm(self.gram)))
 
 
-class _GaussianMap:
-    """From items to features K_XB W of one view, W chosen so that the fewest columns keep what matters."""
+class GaussianFeatures:
+    """From rows of a view to features K_XB W, W chosen so that the fewest columns keep what matters.
 
-    def __init__(self, view: View, options: EmbeddingOptions, items: NDArray[np.int64]) -> None:
-        self.view, self.options, self.items = view, options, items
-        sample = sample_view(view, items, SAMPLE, options.scaling)
+    Parameters
+    ----------
+    sample : ndarray of shape (k, d)
+        Some rows, from which bandwidth and basis points are found.
+    options : EmbeddingOptions
+        How.
+    """
+
+    def __init__(self, sample: Matrix, options: EmbeddingOptions) -> None:
         self.sigma2 = squared_bandwidth(sample, options.bandwidth)
         self.basis = basis_points(sample, options.rank, options.random_state)
         self.root = inverse_root(self.basis, self.sigma2)
         if options.spared > 0:
-            phi = kernel_matrix(sample, self.basis, self.sigma2) @ self.root
+            phi = self(sample)
             self.root = self.root @ leading(Moments(phi.shape[1]).take(phi).gram, options.spared)
         self.width = self.root.shape[1]
+
+    def __call__(self, X: Matrix) -> Matrix:
+        """Return the features of standardised rows."""
+        return kernel_matrix(X, self.basis, self.sigma2) @ self.root
+
+
+class _GaussianMap:
+    """From items to the Gaussian features of one view."""
+
+    def __init__(self, view: View, options: EmbeddingOptions, items: NDArray[np.int64]) -> None:
+        self.view, self.options, self.items = view, options, items
+        self.features = GaussianFeatures(sample_view(view, items, SAMPLE, options.scaling), options)
+        self.width = self.features.width
 
     def rows(self, chosen: slice) -> tuple[Matrix, Moments]:
         """Return features of some items, NaN for those that lack the view, and the sums of the others."""
         items = self.items[chosen]
         present = self.view.present[items]
-        X = self.view.rows(items if present.all() else items[present], self.options.scaling)
-        phi = kernel_matrix(X, self.basis, self.sigma2) @ self.root
+        phi = self.features(self.view.rows(items if present.all() else items[present], self.options.scaling))
         return _everywhere(phi, present), Moments(self.width).take(phi)
 
 

@@ -15,6 +15,7 @@ from tupi.engines import ENGINES
 from tupi.engines.exact import ExactEngine
 from tupi.engines.fused import FusedEngine
 from tupi.engines.lowrank import LowRankEngine
+from tupi.engines.passes import is_compiled
 from tupi.errors import InputError, nearest
 from tupi.kernels.bandwidth import check_bandwidth, squared_bandwidth
 from tupi.kernels.embedding import KERNELS, EmbeddingOptions, embed, exact_kernel
@@ -61,8 +62,8 @@ class Tupi(Method):
         Graph and duration of diffusion kernels.
     engine : {"fused", "reference", "exact"}
         How sums over items are computed: compiled, numpy, or whole n x n matrices.
-    optimizer : {"momentum", "gradient"}
-        How each step's energy is minimised: descent with momentum, or the paper's plain one.
+    optimizer : {"gradient", "momentum"}
+        How each step's energy is minimised: the paper's plain descent, or one with momentum, for many moves per step.
     inner_iter : int
         Moves of each minimisation.
     discount : bool
@@ -90,7 +91,7 @@ class Tupi(Method):
     n_neighbors: int = 10
     time: float = 5.0
     engine: str = "fused"
-    optimizer: str = "momentum"
+    optimizer: str = "gradient"
     inner_iter: int = 3
     discount: bool = False
     joint: bool = False
@@ -161,6 +162,8 @@ class Tupi(Method):
         else:
             embedding = prepared.embedding(options)
         if self.engine == "fused":
+            if not is_compiled():
+                prepared.progress("Compiling, only this first time")
             return FusedEngine(embedding, f, sigma2, self.rank)
         return LowRankEngine(embedding, sigma2, self.rank)
 

@@ -1,0 +1,196 @@
+"""Parts 1 to 3: a gradient step, the whole call and a sweep at n = 50,000, five 64-dimensional views, K = 50."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+import tupi
+from benchmarks.measure import Contestant, Figure, Part, compiled, matrices, ratio, side_by_side
+from benchmarks.paper_gradient import PaperGradient
+from benchmarks.workload import make
+from tupi.denoiser import Run, Step, advance
+from tupi.engines.fused import FusedEngine
+from tupi.kernels.bandwidth import squared_bandwidth
+from tupi.kernels.basis import SAMPLE, basis_points, sample_view
+from tupi.kernels.gaussian import kernel_matrix
+from tupi.methods.tupi import Tupi
+from tupi.prepared import Prepared
+from tupi.problem import make_problem
+
+LAMS, WIDTHS = (0.05, 0.1, 0.3, 0.8, 2.0), (0.01, 0.03, 0.1, 0.3, 1.0)
+SETTING = Tupi(lam=0.3, sigma_w2=0.1, n_iter=50)
+WARM_UP = 3  # steps of Algorithm 1 before gradients are timed: predictions are no longer sorted exactly
+PARTS = 16  # of the rows, for the plain read: as many as the engine has
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """Data, embedded for all contestants.
+
+    Attributes
+    ----------
+    scores, views : ndarray, dict
+        What a user has.
+    prepared : Prepared
+        The same, embedded.
+    threads : int
+        What everyone may use.
+    """
+
+    scores: Array
+    views: dict[str, Array]
+    prepared: Prepared
+    threads: int
+
+    @classmethod
+    def of(cls, n: int, threads: int, columns: int = 64) -> Subject:
+        """Make data and embed them."""
+        scores, views = make(n, columns)
+        return cls(scores, views, Prepared(make_problem(scores, views)), threads)
+
+    def run(self, method: Tupi) -> Run:
+        """Return a run of Algorithm 1 under a setting."""
+        return method.runs(self.prepared)[0]
+
+    def paper_gradient(self, f: Array, weights: Array) -> PaperGradient:
+        """Return the paper's gradient at f(t), with the engine's own basis points and widths."""
+        items, views = self.prepared.items[self.prepared.order], []
+        for view in self.prepared.problem.views:
+            sample = sample_view(view, items, SAMPLE, SETTING.scaling)
+            sigma2 = squared_bandwidth(sample, SETTING.bandwidth)
+            basis = basis_points(sample, SETTING.rank, self.prepared.random_state)
+            K_iB = np.array(kernel_matrix(view.rows(items, SETTING.scaling), basis, sigma2))
+            views.append((K_iB, kernel_matrix(basis, basis, sigma2)))
+        width = squared_bandwidth(np.sort(self.prepared.f[:, 0])[:, None], SETTING.prediction_bandwidth)
+        assert SETTING.lam is not None
+        return PaperGradient(f, views, weights, SETTING.lam, width, SETTING.rank)
+
+
+@numba.njit(parallel=True, fastmath=True)
+def plain_read(U: Array) -> float:
+    """Return the sum of all entries: the least that a pass over the embedding can do."""
+    rows = len(U)
+    totals = np.zeros(PARTS)
+    for part in numba.prange(PARTS):
+        entries = U[part * rows // PARTS : (part + 1) * rows // PARTS].reshape(-1)
+        total = np.float32(0.0)
+        for j in range(len(entries)):
+            total += entries[j]
+        totals[part] = total
+    return totals.sum()
+
+
+def gradient_step(subject: Subject, rounds: int) -> Part:
+    """Part 1: one move of the fused engine against a plain read, the paper's gradient and the reference's."""
+    with compiled(subject.threads)():
+        run = subject.run(SETTING)
+        for _ in range(1 + WARM_UP):
+            next(run)
+        engine, state, weights = run.engine, run.state, run.weights
+        assert isinstance(engine, FusedEngine)
+        descent = engine.descent([state], [weights], [run.lam])
+    lengths, momenta = np.array([run.minimizer.length]), np.array([run.minimizer.momentum])
+    _, U = next(engine.embedding.blocks())
+    paper = subject.paper_gradient(state.f, weights)
+    reference = subject.run(replace(SETTING, engine="reference")).engine
+    objective = reference.objective(state.f, weights, run.lam)
+    contestants = {
+        "fused": Contestant(lambda: descent.move(lengths, momenta), compiled(subject.threads)),
+        "read": Contestant(lambda: plain_read(U), compiled(subject.threads)),
+        "numpy sum": Contestant(lambda: U.sum()),
+        "reference": Contestant(lambda: objective(state.f), matrices(subject.threads)),
+        "paper": Contestant(lambda: paper(state.f), matrices(subject.threads)),
+    }
+    side_by_side(contestants, 1)  # compiles
+    times = side_by_side(contestants, rounds, calls=3)
+    fused = times["fused"]
+    figures = [
+        ratio("1", "gradient step / plain read of the embedding", fused, times["read"], 2.5, "at most"),
+        ratio("1", "paper's gradient / gradient step", times["paper"], fused, 20, "at least"),
+        Figure("1", "reference engine's gradient / gradient step", times["reference"].median / fused.median,
+               best=times["reference"].least / fused.least, form="{:.3g} x"),
+        Figure("1", "gradient step / numpy's sum of the embedding", fused.median / times["numpy sum"].median,
+               best=fused.least / times["numpy sum"].least, form="{:.3g} x"),
+    ]  # fmt: skip
+    for name, label in (("fused", "gradient step"), ("read", "plain read"), ("paper", "paper's gradient")):
+        figures.append(
+            Figure("1", label, 1e3 * times[name].median, best=1e3 * times[name].least, form="{:.2f} ms")
+        )
+    details = {name: each.summary() for name, each in times.items()}
+    shape = {"n": engine.embedding.n, "columns": engine.embedding.width, "bytes": U.nbytes, "grid": engine.points}
+    return Part(figures, {"seconds": details, "embedding": shape})
+
+
+def whole_call(subject: Subject, rounds: int) -> Part:
+    """Part 2: `tupi.denoise` from raw arrays, T = 50, in units of the paper's gradient."""
+    f = subject.prepared.f[subject.prepared.order, 0]
+    paper = subject.paper_gradient(f, np.full(len(subject.views), 1 / len(subject.views)))
+    settings = {"lam": SETTING.lam, "sigma_w2": SETTING.sigma_w2, "n_iter": SETTING.n_iter}
+
+    def call() -> object:
+        return tupi.denoise(subject.scores, subject.views, method="tupi", n_threads=subject.threads, **settings)
+
+    call()  # compiles
+    times = side_by_side(
+        {"paper": Contestant(lambda: paper(f), matrices(subject.threads)), "call": Contestant(call)}, rounds
+    )
+    figures = [
+        ratio("2", "whole call, T = 50, in paper's gradients", times["call"], times["paper"], 15, "at most", "{:.3g}"),
+        Figure("2", "whole call, T = 50", times["call"].median, best=times["call"].least, form="{:.2f} s"),
+    ]
+    return Part(figures, {"seconds": {k: v.summary() for k, v in times.items()}, "stages": _stages(subject)})
+
+
+def _stages(subject: Subject) -> dict[str, float]:
+    """Return the seconds that each stage of the whole call takes, once."""
+    marks = [time.perf_counter()]
+
+    def lap() -> float:
+        marks.append(time.perf_counter())
+        return marks[-1] - marks[-2]
+
+    seconds = {}
+    prepared = Prepared(make_problem(subject.scores, subject.views))
+    seconds["checks"] = lap()
+    with compiled(subject.threads)():
+        SETTING.runs(prepared)
+        seconds["embedding"] = lap()
+        for _ in SETTING.steps(prepared):
+            pass
+        seconds["steps"] = lap()
+    return seconds
+
+
+def sweep(subject: Subject, rounds: int, n_iter: int = 20) -> Part:
+    """Part 3: 25 settings side by side, all steps kept, against one."""
+    settings = [replace(SETTING, lam=lam, sigma_w2=width, n_iter=n_iter) for lam in LAMS for width in WIDTHS]
+
+    def follow(chosen: list[Tupi]) -> list[list[Step]]:
+        runs = [subject.run(setting) for setting in chosen]
+        paths: list[list[Step]] = [[] for _ in runs]
+        for _ in range(n_iter + 1):
+            advance(runs)
+            for path, run in zip(paths, runs, strict=True):
+                path.append(next(run))
+        return paths
+
+    middle = [settings[len(settings) // 2]]
+    context = compiled(subject.threads)
+    with context():
+        follow(middle)  # embeds and compiles
+    times = side_by_side(
+        {"one": Contestant(lambda: follow(middle), context), "sweep": Contestant(lambda: follow(settings), context)},
+        rounds,
+    )
+    figures = [
+        ratio("3", f"sweep of {len(settings)} settings / one run", times["sweep"], times["one"], 12, "at most"),
+        Figure("3", f"one run, T = {n_iter}", times["one"].median, best=times["one"].least, form="{:.2f} s"),
+    ]
+    return Part(figures, {"seconds": {name: each.summary() for name, each in times.items()}})

@@ -1,0 +1,122 @@
+"""The energies of several runs as functions of sums over the grid, wherever the items are that were summed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tupi.dependence import KernelMoments
+from tupi.energy import Vector
+from tupi.engines.table import Table
+from tupi.kernels.storage import aligned
+
+Matrix = NDArray[np.float64]
+
+
+def dependence(table: Table, sums: Matrix, tally: Matrix, offsets: NDArray[np.int64]) -> Vector:
+    """Return the normalised HSIC of the predictions with each view, whose columns begin at ``offsets``."""
+    products = sums.T @ table.phi
+    per_view = np.add.reduceat(np.einsum("ij,ij->i", products, products), offsets[:-1])
+    return per_view / np.linalg.norm(table.gram(tally)[0])
+
+
+def moments(table: Table, tally: Matrix, n: int) -> KernelMoments:
+    """Return what a test of independence asks of the predictions' kernel."""
+    gram, mean = table.gram(tally)
+    norms = np.einsum("gi,gi->g", table.phi - mean, table.phi - mean)
+    return KernelMoments(n, float(np.sum(gram**2)), float(np.trace(gram)), float(tally[0] @ norms**2))
+
+
+def column_weights(weights: Sequence[Vector], lams: Sequence[float], offsets: NDArray[np.int64], width: int) -> Matrix:
+    """Return lam w_i(t) of each column's view, for each run; columns that fill up have none."""
+    widths = np.diff(offsets)
+    per_column = np.zeros((len(weights), width))
+    for m, (w, lam) in enumerate(zip(weights, lams, strict=True)):
+        per_column[m, : widths.sum()] = np.repeat(lam * w, widths)
+    return per_column
+
+
+class Landscape:
+    """The energies of one step for several runs, from sums over the grid where each stands and where it tries to go.
+
+    Parameters
+    ----------
+    tables : list of Table
+        Features of the predictions on each run's grid.
+    sums : list of ndarray of shape (G, R)
+        sum_k hat_g(x_k) U_k where the runs begin.
+    tallies : list of ndarray of shape (3, G)
+        Sums of hat functions and of their products there.
+    per_column : ndarray of shape (runs, R)
+        lam w_i(t) of each column's view.
+    lams : list of float
+        lambda of each run.
+
+    Attributes
+    ----------
+    anchor : ndarray of shape (runs, G, r), float32
+        Centred features of the predictions at f(t), which follow an item's row.
+    H, h : ndarray of shape (runs, G, R + r), float32, and (runs, G)
+        The tables of the gradient, see `tupi.engines.passes.descend`.
+    sums, new_sums, tally, new_tally : ndarray
+        Sums where the runs stand, and where they try to go, with those of the anchor's columns.
+    energies, new_energies : ndarray of shape (runs,)
+        The energy there.
+    """
+
+    def __init__(
+        self, tables: list[Table], sums: list[Matrix], tallies: list[Matrix], per_column: Matrix, lams: list[float]
+    ) -> None:
+        self.tables, self._lams = tables, lams
+        runs, points, R = len(tables), tables[0].points, sums[0].shape[1]
+        r = max(table.phi.shape[1] for table in tables)
+        self.anchor = aligned((runs, points, r))
+        self.H, self.h = aligned((runs, points, R + r)), np.zeros((runs, points))
+        self.sums, self.new_sums = (np.zeros((runs, points, R + r)) for _ in range(2))
+        self.tally, self.new_tally = np.array(tallies), np.array(tallies)
+        self._per_column = np.zeros((runs, R + r))
+        self._per_column[:, :R] = per_column
+        for m, table in enumerate(tables):
+            gram, mean = table.gram(tallies[m])
+            own = table.phi - mean
+            self.anchor[m, :, : own.shape[1]] = own
+            self.sums[m, :, :R] = sums[m]
+            self.sums[m, :, R : R + own.shape[1]] = table.spread(own, tallies[m])
+            self._per_column[m, R:] = 1.0 / np.linalg.norm(gram)
+        self.new_sums[:] = self.sums
+        self.new_energies: Vector = np.zeros(runs)
+        for m in range(runs):
+            self.evaluate(m)
+        self.energies: Vector = self.new_energies.copy()
+
+    def evaluate(self, m: int) -> float:
+        """Write the tables of the gradient where a run tries to go; return the energy there."""
+        self.new_energies[m] = self._tabulate(m, self.new_sums[m], self.new_tally[m])
+        return float(self.new_energies[m])
+
+    def _tabulate(self, m: int, S: Matrix, tally: Matrix) -> float:
+        table = self.tables[m]
+        gram, mean = table.gram(tally)
+        N = np.linalg.norm(gram)
+        products = S.T @ table.phi
+        weighted = self._per_column[m][:, None] * products
+        J = np.sum(weighted * products) / N
+        self.H[m] = (table.slopes * (-2.0 / N)) @ weighted.T
+        self.h[m] = table.quadratic_slope(mean, gram * (2.0 * J / N**2))
+        return float(1.0 + self._lams[m] - J)
+
+    def accept(self, runs: Sequence[int]) -> None:
+        """Go where these runs tried to; the tables of the others are those where they stand."""
+        if len(runs) == len(self.tables):  # no copy: the arrays trade places
+            self.sums, self.new_sums = self.new_sums, self.sums
+            self.tally, self.new_tally = self.new_tally, self.tally
+        else:
+            which = np.array(runs, dtype=np.int64)
+            self.sums[which], self.tally[which] = self.new_sums[which], self.new_tally[which]
+        for m in range(len(self.tables)):
+            if m in runs:
+                self.energies[m] = self.new_energies[m]
+            else:
+                self._tabulate(m, self.sums[m], self.tally[m])
