@@ -25,6 +25,7 @@ from tupi.problem import make_problem
 
 LAMS, WIDTHS = (0.05, 0.1, 0.3, 0.8, 2.0), (0.01, 0.03, 0.1, 0.3, 1.0)
 SETTING = Tupi(lam=0.3, sigma_w2=0.1, n_iter=50)
+REFERENCE = replace(SETTING, engine="reference")
 WARM_UP = 3  # steps of Algorithm 1 before gradients are timed: predictions are no longer sorted exactly
 PARTS = 16  # of the rows, for the plain read: as many as the engine has
 Array = NDArray[Any]
@@ -99,7 +100,7 @@ def gradient_step(subject: Subject, rounds: int) -> Part:
     lengths, momenta = np.array([run.minimizer.length]), np.array([run.minimizer.momentum])
     _, U = next(engine.embedding.blocks())
     paper = subject.paper_gradient(state.f, weights)
-    reference = subject.run(replace(SETTING, engine="reference")).engine
+    reference = subject.run(REFERENCE).engine
     objective = reference.objective(state.f, weights, run.lam)
     contestants = {
         "fused": Contestant(lambda: descent.move(lengths, momenta), compiled(subject.threads)),
@@ -120,9 +121,7 @@ def gradient_step(subject: Subject, rounds: int) -> Part:
                best=fused.least / times["numpy sum"].least, form="{:.3g} x"),
     ]  # fmt: skip
     for name, label in (("fused", "gradient step"), ("read", "plain read"), ("paper", "paper's gradient")):
-        figures.append(
-            Figure("1", label, 1e3 * times[name].median, best=1e3 * times[name].least, form="{:.2f} ms")
-        )
+        figures.append(Figure("1", label, 1e3 * times[name].median, best=1e3 * times[name].least, form="{:.2f} ms"))
     details = {name: each.summary() for name, each in times.items()}
     shape = {"n": engine.embedding.n, "columns": engine.embedding.width, "bytes": U.nbytes, "grid": engine.points}
     return Part(figures, {"seconds": details, "embedding": shape})

@@ -176,12 +176,12 @@ def memory() -> tuple[int, int]:
     return peak, peak
 
 
-def in_new_process(module: str, threads: int, **options: Any) -> Any:
-    """Run ``module``'s `main` in a process of its own and return the JSON that it prints."""
+def in_new_process(module: str, threads: int, options: dict[str, Any]) -> Any:
+    """Run a module with options and a number of threads in a process of its own; return the JSON that it prints."""
     count = str(threads)
     names = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     finished = subprocess.run(
-        [sys.executable, "-m", module, json.dumps(options)],
+        [sys.executable, "-m", module, json.dumps(options | {"threads": threads})],
         cwd=ROOT,
         env=os.environ | dict.fromkeys(names, count),
         stdout=subprocess.PIPE,

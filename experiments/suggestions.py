@@ -15,6 +15,8 @@ import numpy as np
 
 import auto
 import tupi
+from tupi.evidence import predictions_of
+from tupi.methods.auto import Auto
 
 DRAWS = 3
 ITEMS, PAIRS = 10, 20
@@ -57,8 +59,8 @@ def further_pairs(one, rng):
         yield np.concatenate([start, rng.integers(n, size=(PAIRS, 2))])
 
 
-def accuracies(one, sets):
-    """Return accuracy with each set of labels, on items that are in none of them."""
+def accuracies(one, prepared, sets):
+    """Return accuracy with each set of labels, on items that are in none of them; fits share what needs no labels."""
     sets = list(sets)
     if not sets:
         return None
@@ -66,7 +68,7 @@ def accuracies(one, sets):
     found = []
     for chosen in sets:
         labels = one.labels(0, chosen) if chosen.ndim == 1 else compared(one, chosen)
-        predictions = tupi.denoise(one.initial, one.views, labels=labels).predictions
+        predictions = predictions_of(prepared, Auto().fit(prepared, labels))
         found.append(100 * tupi.pairwise_accuracy(predictions[judged], one.truth[judged]))
     return found
 
@@ -81,8 +83,9 @@ def main():
         found = defaultdict(list)
         for seed in range(args.seeds):
             for one in auto.instances(dataset, seed):
+                prepared = one.prepared(None)
                 for kind, sets in kinds.items():
-                    pair = accuracies(one, sets(one, np.random.default_rng(seed)))
+                    pair = accuracies(one, prepared, sets(one, np.random.default_rng(seed)))
                     if pair is not None:
                         found[kind].append((pair[0], np.mean(pair[1:])))
         for kind, pairs in found.items():

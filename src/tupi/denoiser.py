@@ -42,8 +42,8 @@ class Descent(Protocol):
             With gradient g, its change y and the last move s: g.g, s.y and y.y.
         """
 
-    def shorten(self, run: int, length: float) -> float:
-        """Try another length from the same point without momentum; return the energy there."""
+    def shorten(self, runs: Sequence[int], lengths: Sequence[float]) -> Vector:
+        """Try other lengths from the same points without momentum, for some runs; return the energies there."""
 
     def accept(self, runs: Sequence[int]) -> None:
         """Go where these runs tried to; the others stay."""
@@ -201,18 +201,18 @@ def _minimize(descent: Descent, minimizers: list[HeavyBall], max_iter: int, n: i
         lengths = np.array([minimizer.length for minimizer in minimizers]) * moving
         momenta = np.array([minimizer.momentum for minimizer in minimizers]) * moving
         new_energies, products = descent.move(lengths, momenta)
-        for m in sorted(going):
-            minimizer, energy = minimizers[m], float(new_energies[m])
-            if iteration > 0:
-                minimizer.learn(float(products[m, 1]), float(products[m, 2]))
-            for _ in range(MAX_HALVINGS):
-                if energy <= energies[m][-1]:
-                    break
-                energy = descent.shorten(m, minimizer.rejected())
-            else:
-                going.remove(m)
-                continue
-            minimizer.accepted()
-            energies[m].append(energy)
+        if iteration > 0:
+            for m in going:
+                minimizers[m].learn(float(products[m, 1]), float(products[m, 2]))
+        rising = [m for m in sorted(going) if not new_energies[m] <= energies[m][-1]]
+        for _ in range(MAX_HALVINGS):
+            if not rising:
+                break
+            new_energies[rising] = descent.shorten(rising, [minimizers[m].rejected() for m in rising])
+            rising = [m for m in rising if not new_energies[m] <= energies[m][-1]]
+        going -= set(rising)
+        for m in going:
+            minimizers[m].accepted()
+            energies[m].append(float(new_energies[m]))
         descent.accept(sorted(going))
     return energies

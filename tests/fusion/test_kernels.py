@@ -34,7 +34,7 @@ def test_the_graph_is_self_tuning():
         for j, d in zip(near.indices[i], near.distances[i], strict=True):
             expected[i, j] = np.exp(-(d**2) / (widths[i] * widths[j])) + 1e-6
     expected = np.maximum(expected, expected.T)
-    np.testing.assert_allclose(BASE.graph.weights.toarray(), expected / expected.sum(axis=1).mean(), rtol=1e-9)
+    np.testing.assert_allclose(BASE.graph.weights.toarray(), expected / expected.sum(axis=1).mean(), rtol=1e-6)
 
 
 def test_neighbours_are_averaged_twice_and_rescaled():

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,7 +16,7 @@ from tupi.engines.landscape import Landscape, column_weights, dependence, moment
 from tupi.engines.passes import BLOCK, descend, part_bounds
 from tupi.engines.table import Table, grid_points
 from tupi.kernels.embedding import Embedding
-from tupi.kernels.storage import aligned
+from tupi.kernels.storage import aligned, aligned_copy
 
 Matrix = NDArray[np.float64]
 Array32 = NDArray[np.float32]
@@ -77,11 +79,12 @@ class FusedDescent:
         self._new_x = self._x.copy()
         runs, points, width = self._land.H.shape
         self._room = engine.room(runs, points, width)
-        self._room_for_one = self._room if runs == 1 else engine.room(1, points, width)
         # The gradient of what is added, where the runs stand and where they try to go.
         self._push, self._new_push = (
             np.zeros((runs, 0 if extra is None else self._x.shape[1]), np.float32) for _ in range(2)
         )
+        several = runs > 2 and numba.get_num_threads() > 1
+        self._pool = ThreadPoolExecutor(numba.get_num_threads()) if several else None
         self.energies: Vector = self._land.energies + np.array([self._added(m) for m in range(runs)])
         self._push[:] = self._new_push
         self._new_energies = self.energies.copy()
@@ -93,39 +96,52 @@ class FusedDescent:
         more, self._new_push[m] = self._extra(self._tables[m].prediction(self._new_x[m]))
         return more
 
-    def _pass(self, runs: slice, x: Matrix, lengths: Vector, momenta: Vector, keep: bool = True) -> Matrix:
-        """Go over the items; leave new positions, sums and tallies; return the products."""
-        land = self._land
-        land.new_sums[runs], land.new_tally[runs] = 0.0, 0.0
-        products = np.zeros((len(x), 3))
-        gradient = self._gradient if keep else np.empty_like(self._gradient)
-        velocity = self._new_velocity if keep else np.empty_like(self._new_velocity)
-        push = self._push[runs] if keep else self._push[runs, :0]
-        for first, U in self._engine.embedding.blocks():
-            descend(
-                U, first, x, self._velocity[runs], self._before[runs], self._anchor_x[runs], land.anchor[runs],
-                land.H[runs], land.h[runs], push, lengths, momenta, gradient[runs], self._new_x[runs], velocity[runs],
-                land.new_sums[runs], land.new_tally[runs], products, *(self._room if keep else self._room_for_one),
-            )  # fmt: skip
-        return products
-
     def move(self, lengths: Vector, momenta: Vector) -> tuple[Vector, Vector]:
         """Try momentum * last move - length * gradient, in one read of the embedding."""
+        land = self._land
         per_unit = np.array([table.per_unit for table in self._tables])
-        products = self._pass(slice(None), self._x, lengths * per_unit, momenta)
+        land.new_sums[:], land.new_tally[:] = 0.0, 0.0
+        products = np.zeros((len(per_unit), 3))
+        for first, U in self._engine.embedding.blocks():
+            descend(
+                U, first, self._x, self._velocity, self._before, self._anchor_x, land.anchor, land.H, land.h,
+                self._push, lengths * per_unit, momenta, self._gradient, self._new_x, self._new_velocity,
+                land.new_sums, land.new_tally, products, *self._room,
+            )  # fmt: skip
         products[:, 1] /= per_unit
-        for m in range(len(self._tables)):
-            self._new_energies[m] = self._land.evaluate(m) + self._added(m)
+        self._evaluate(range(len(per_unit)))
         return self._new_energies.copy(), products
 
-    def shorten(self, run: int, length: float) -> float:
-        """Try another length from the same point without momentum."""
-        only = slice(run, run + 1)
-        step = -length * self._tables[run].per_unit * self._gradient[run].astype(np.float64)
-        self._new_velocity[run] = step
-        self._pass(only, (self._x[run] + step)[None], np.zeros(1), np.zeros(1), keep=False)
-        self._new_energies[run] = self._land.evaluate(run) + self._added(run)
-        return float(self._new_energies[run])
+    def _evaluate(self, runs: Sequence[int]) -> None:
+        """Compute energies and tables where these runs try to go."""
+
+        def one(m: int) -> float:
+            return self._land.evaluate(m) + self._added(m)
+
+        # Side by side: between passes nothing else would use the other cores.
+        side_by_side = map if self._pool is None else self._pool.map
+        self._new_energies[list(runs)] = list(side_by_side(one, runs))
+
+    def shorten(self, runs: Sequence[int], lengths: Sequence[float]) -> Vector:
+        """Try other lengths from the same points without momentum, in one read of the embedding."""
+        which, land = np.array(runs), self._land
+        scales = np.array([length * self._tables[m].per_unit for m, length in zip(runs, lengths, strict=True)])
+        step = -scales[:, None] * self._gradient[which]
+        x = self._x[which] + step
+        none32, none = np.zeros(x.shape, np.float32), np.zeros(len(which))
+        anchor, H = aligned_copy(land.anchor[which]), aligned_copy(land.H[which])
+        sums, tally = np.zeros_like(land.new_sums[which]), np.zeros_like(land.new_tally[which])
+        room = self._engine.room(*H.shape)
+        for first, U in self._engine.embedding.blocks():
+            descend(
+                U, first, x, none32, none32, self._anchor_x[which], anchor, H, land.h[which], none32[:, :0], none, none,
+                np.empty_like(none32), np.empty_like(x), np.empty_like(none32), sums, tally,
+                np.zeros((len(which), 3)), *room,
+            )  # fmt: skip
+        self._new_x[which], self._new_velocity[which] = x, step
+        land.new_sums[which], land.new_tally[which] = sums, tally
+        self._evaluate(runs)
+        return self._new_energies[which]
 
     def accept(self, runs: Sequence[int]) -> None:
         """Go where these runs tried to."""
@@ -145,6 +161,8 @@ class FusedDescent:
 
     def finish(self) -> list[FusedState]:
         """Return the states that were reached, standardised; without a read unless a grid has to be laid anew."""
+        if self._pool is not None:
+            self._pool.shutdown()
         R = self._engine.embedding.width
         return [
             self._engine.settle(x.copy(), table.standardized(x), sums[:, :R].copy(), tally.copy())
@@ -172,6 +190,7 @@ class FusedEngine:
     def __init__(self, embedding: Embedding, f: Vector, sigma2: float, rank: int = 50) -> None:
         self.embedding, self.sigma2, self.rank = embedding, sigma2, rank
         self.points = grid_points(f, sigma2)
+        self._first: tuple[Vector, FusedState] | None = None
 
     def room(self, runs: int, points: int, width: int) -> tuple[Array32, Array32]:
         """Return memory for `descend` to work in."""
@@ -179,8 +198,11 @@ class FusedEngine:
         return aligned((parts, runs, points, width), clear=False), aligned((parts, BLOCK, width))
 
     def begin(self, f: Vector) -> FusedState:
-        """Return the state at the initial predictions."""
-        return self._laid(f)
+        """Return the state at the initial predictions; runs that begin at the same ones share it."""
+        known = self._first
+        if known is None or not np.array_equal(known[0], f):
+            known = self._first = (f, self._laid(f))
+        return known[1]
 
     def _laid(self, f: Vector) -> FusedState:
         """Return the state at f on a new grid: one read of the embedding."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tupi.dependence import KernelMoments
 from tupi.energy import Vector
 from tupi.engines.table import Table
+from tupi.kernels.embedding import padded
 from tupi.kernels.storage import aligned
 
 Matrix = NDArray[np.float64]
@@ -71,7 +72,7 @@ class Landscape:
     ) -> None:
         self.tables, self._lams = tables, lams
         runs, points, R = len(tables), tables[0].points, sums[0].shape[1]
-        r = max(table.phi.shape[1] for table in tables)
+        r = padded(max(table.phi.shape[1] for table in tables))
         self.anchor = aligned((runs, points, r))
         self.H, self.h = aligned((runs, points, R + r)), np.zeros((runs, points))
         self.sums, self.new_sums = (np.zeros((runs, points, R + r)) for _ in range(2))

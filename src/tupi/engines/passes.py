@@ -23,7 +23,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-ITEMS_PER_PART = 4096
+ITEMS_PER_PART = 16_384
 MAX_PARTS = 16
 BLOCK = 256  # rows that are worked on while they are in cache
 Array = NDArray[Any]
@@ -111,37 +111,42 @@ def _dots(W: Array, count: int, cell: Array, order: Array, H: Array, out: Array)
 
 
 @numba.njit(cache=True, fastmath=True)
-def _add_four(target: Array, W: Array, a: int, b: int, c: int, d: int, u: float, v: float, w: float, z: float) -> None:
-    """Add four rows with their shares to a grid point."""
+def _add_four(
+    below: Array, above: Array, W: Array, a: int, b: int, c: int, d: int, u: float, v: float, w: float, z: float
+) -> None:
+    """Add four rows of one cell to the grid points at its ends; u to z are the shares of the upper one."""
     p, q, r, s = W[a], W[b], W[c], W[d]
-    for j in range(len(target)):
-        target[j] += u * p[j] + v * q[j] + w * r[j] + z * s[j]
+    one = np.float32(1.0)
+    u0, v0, w0, z0 = one - u, one - v, one - w, one - z
+    for j in range(len(below)):
+        pj, qj, rj, sj = p[j], q[j], r[j], s[j]
+        below[j] += u0 * pj + v0 * qj + w0 * rj + z0 * sj
+        above[j] += u * pj + v * qj + w * rj + z * sj
 
 
 @numba.njit(cache=True, fastmath=True)
-def _add_one(target: Array, W: Array, a: int, u: float) -> None:
+def _add_one(below: Array, above: Array, W: Array, a: int, u: float) -> None:
     p = W[a]
-    for j in range(len(target)):
-        target[j] += u * p[j]
+    u0 = np.float32(1.0) - u
+    for j in range(len(below)):
+        pj = p[j]
+        below[j] += u0 * pj
+        above[j] += u * pj
 
 
 @numba.njit(cache=True)
 def _add_rows(W: Array, count: int, cell: Array, rights: Array, order: Array, sums: Array) -> None:
     """Add hat_g(x) times each row to the grid points at both ends of its cell."""
     i = 0
-    one = np.float32(1.0)
     while i < count:
         a = order[i]
         g = cell[a]
         if i + 3 < count and cell[order[i + 3]] == g:
             b, c, d = order[i + 1], order[i + 2], order[i + 3]
-            u, v, w, z = rights[a], rights[b], rights[c], rights[d]
-            _add_four(sums[g], W, a, b, c, d, one - u, one - v, one - w, one - z)
-            _add_four(sums[g + 1], W, a, b, c, d, u, v, w, z)
+            _add_four(sums[g], sums[g + 1], W, a, b, c, d, rights[a], rights[b], rights[c], rights[d])
             i += 4
         else:
-            _add_one(sums[g], W, a, one - rights[a])
-            _add_one(sums[g + 1], W, a, rights[a])
+            _add_one(sums[g], sums[g + 1], W, a, rights[a])
             i += 1
 
 

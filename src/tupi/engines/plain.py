@@ -58,9 +58,10 @@ class PlainDescent:
         self._trial[m] = (f, self._objectives[m](f))
         return self._trial[m][1][0]
 
-    def shorten(self, run: int, length: float) -> float:
-        """Try another length from the same point without momentum."""
-        return self._try(run, self._f[run] - length * self._at[run][1])
+    def shorten(self, runs: Sequence[int], lengths: Sequence[float]) -> Vector:
+        """Try other lengths from the same points without momentum."""
+        tried = zip(runs, lengths, strict=True)
+        return np.array([self._try(m, self._f[m] - length * self._at[m][1]) for m, length in tried])
 
     def accept(self, runs: Sequence[int]) -> None:
         """Go where these runs tried to."""

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.energy import Vector
-from tupi.kernels.embedding import LANES
 from tupi.kernels.predictions import MARGIN, PredictionKernel
 
 CELLS_PER_SIGMA = 32  # linear interpolation then errs by at most (1/32)^2 / 6 = 1.6e-4 of the kernel's height
@@ -40,17 +39,15 @@ class Table:
     Attributes
     ----------
     phi : ndarray of shape (G, r)
-        The features, for linear interpolation; r is a multiple of the vector length, filled up with zeros.
+        The features, for linear interpolation.
     """
 
     def __init__(self, low: float, per_unit: float, points: int, sigma2: float, rank: int) -> None:
         self.low, self.per_unit, self.points, self.sigma2, self.rank = low, per_unit, points, sigma2, rank
         grid = low + np.arange(points) / per_unit
         kernel = PredictionKernel(grid, sigma2, rank, rcond=RANK_TOL, most=MAX_FEATURES, margin=0.0)
-        phi, slopes = kernel.features_and_slopes(grid)
-        width = ((0, 0), (0, -phi.shape[1] % LANES))
-        self.phi, self.slopes = np.pad(smoothed(phi), width), np.pad(smoothed(slopes), width)
-        self._exact = np.pad(phi, width), np.pad(slopes, width)
+        self._exact = kernel.features_and_slopes(grid)
+        self.phi, self.slopes = (smoothed(values) for values in self._exact)
 
     @classmethod
     def covering(cls, f: Vector, points: int, sigma2: float, rank: int) -> Table:

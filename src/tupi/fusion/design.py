@@ -7,6 +7,7 @@ O give M O, whose rows have inner products K on average. Random numbers are deal
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,14 +30,15 @@ Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
 
 
-def sketches(base: LabelFree, prepared: Prepared) -> list[Array]:
+def sketches(base: LabelFree, prepared: Prepared) -> list[NDArray[np.floating]]:
     """Return (I + lam L)^-1 O / sqrt(number of columns) for each graph kernel, computed once."""
 
-    def compute() -> list[Array]:
+    def compute() -> list[NDArray[np.floating]]:
         if base.near is None:
             return []
         prepared.progress("Measuring uncertainty")
-        probes = np.random.default_rng(prepared.random_state).standard_normal((len(base.f), PROBES)) / np.sqrt(PROBES)
+        drawn = np.random.default_rng(prepared.random_state).standard_normal((len(base.f), PROBES)) / np.sqrt(PROBES)
+        probes: Any = drawn.astype(np.float32)
         found = [probes, probes.copy()]
         for sketch, strength in zip(found, GRAPH_STRENGTHS, strict=True):
             for part in at_once(*probes.shape):
@@ -67,7 +69,7 @@ class Belief:
     """
 
     base: LabelFree
-    sketched: list[Array]
+    sketched: list[NDArray[np.floating]]
     kernels: Kernels
     v: Array
     middles: list[Array]

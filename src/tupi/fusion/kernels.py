@@ -11,6 +11,7 @@ multiplied by the share of error in the residual.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,19 +127,17 @@ def graph_kernel(graph: Graph, strength: float, rows: Positions) -> tuple[NDArra
     """
     n = len(graph.degrees)
     landmarks = rows[evenly(len(rows), max(LEAST_LANDMARKS, SOLVED_IN_ALL // n))]
-    kind = np.float64 if n * len(rows) < 1 << 24 else np.float32
-    K = np.empty((n, len(landmarks)), kind)
+    K = np.empty((n, len(landmarks)), np.float32)
     for part in at_once(n, len(landmarks)):
-        B = np.zeros((n, len(landmarks[part])))
+        B: Any = np.zeros((n, len(landmarks[part])), np.float32)
         B[landmarks[part], np.arange(B.shape[1])] = 1.0
-        half = graph.smooth(B, strength, tol=TOL)
-        K[:, part] = graph.smooth(half, strength, start=half, tol=TOL)
+        K[:, part] = graph.smooth(graph.smooth(B, strength, tol=TOL), strength, tol=TOL)
     scale = float(np.mean(K[landmarks, np.arange(len(landmarks))]))
     K /= scale
     if len(landmarks) < len(rows):
         values, vectors = np.linalg.eigh(K[landmarks].astype(np.float64))
         kept = values > RELATIVE_RANK * values[-1]
-        features = K @ (vectors[:, kept] / np.sqrt(values[kept])).astype(kind)
+        features = K @ (vectors[:, kept] / np.sqrt(values[kept])).astype(np.float32)
         K = features @ features[rows].T
     return K, scale
 

@@ -22,6 +22,13 @@ def aligned(shape: tuple[int, ...], dtype: Any = np.float32, clear: bool = True)
     return memory[start : start + size].view(dtype).reshape(shape)
 
 
+def aligned_copy(array: Array) -> Array:
+    """Return a copy that begins on a cache line."""
+    copy = aligned(array.shape, array.dtype, clear=False)
+    copy[...] = array
+    return copy
+
+
 class Storage(Protocol):
     """An (n, width) matrix that is written once, row by row, and read many times, block by block."""
 

@@ -1,0 +1,69 @@
+"""The cluster that does the work: one that is there, or a local one that lives as long as the call."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tupi.errors import InputError
+from tupi.memory import as_bytes
+from tupi.threads import available_cores
+
+
+@contextmanager
+def connected(client: Any, memory_limit: str | int | None = None) -> Iterator[Any]:
+    """Give a client: the one that was given, one for an address, or one of a local cluster that ends with the block.
+
+    The local cluster runs in threads of this process: nothing has to be started, guarded or sent, and nothing stays
+    behind. What exceeds the memory limit is spilled to a temporary folder (set TMPDIR to say where).
+
+    Parameters
+    ----------
+    client : distributed.Client, str or None
+        A client, the address of a scheduler, or None for a local cluster.
+    memory_limit : str or int, optional
+        Of the local cluster, such as ``"4GB"``.
+    """
+    from distributed import Client, LocalCluster
+
+    if isinstance(client, Client):
+        yield client
+        return
+    if isinstance(client, str):
+        try:
+            with Client(client, set_as_default=False, timeout="10s") as remote:
+                yield remote
+        except (OSError, ValueError) as problem:
+            if isinstance(problem, InputError):
+                raise
+            raise InputError(f"client: no scheduler answers at {client!r} ({problem}).") from None
+        return
+    if client is not None:
+        raise InputError(
+            f"client: found {type(client).__name__}; accepted: a distributed.Client, a scheduler's address, or None."
+        )
+    with (
+        tempfile.TemporaryDirectory(prefix="tupi-") as folder,
+        LocalCluster(
+            n_workers=1,
+            threads_per_worker=available_cores(),
+            processes=False,
+            memory_limit=as_bytes(memory_limit) or "auto",
+            dashboard_address="127.0.0.1:0" if importlib.util.find_spec("bokeh") else None,
+            local_directory=folder,
+            silence_logs=logging.ERROR,
+        ) as cluster,
+        Client(cluster, set_as_default=False) as local,
+    ):
+        yield local
+
+
+def described(client: Any) -> str:
+    """Return a sentence about a cluster: how many workers, and where to watch them."""
+    workers = len(client.scheduler_info(n_workers=-1)["workers"])
+    link = client.dashboard_link
+    return f"{workers} worker{'s' * (workers != 1)}" + (f", dashboard {link}" if link else "")

@@ -1,0 +1,86 @@
+import json
+
+import numpy as np
+import pytest
+
+from benchmarks.gradients import REFERENCE, SETTING, Subject, gradient_step, plain_read, sweep
+from benchmarks.measure import Contestant, Figure, Times, memory, side_by_side
+from benchmarks.speed_page import BEGIN, END, rewrite, table
+from benchmarks.workload import N_VIEWS, make, write
+
+MACHINE = {"cpu": "a", "cores": 2, "threads": 2, "load": 0.1, "python": "3", "numpy": "2", "numba": "0", "tupi": "0"}
+
+
+@pytest.fixture(scope="module")
+def subject():
+    return Subject.of(2000, threads=1, columns=16)
+
+
+def test_a_gradient_step_is_measured_against_everything(subject):
+    part = gradient_step(subject, rounds=1)
+    assert set(part.details["seconds"]) == {"fused", "read", "numpy sum", "reference", "paper"}
+    limited = [figure for figure in part.figures if figure.limit is not None]
+    assert [(figure.limit, figure.sense) for figure in limited] == [(2.5, "at most"), (20, "at least")]
+    assert all(figure.value > 0 and figure.best > 0 for figure in part.figures)
+    json.dumps([figure.record() for figure in part.figures])
+
+
+def test_a_sweep_is_measured_against_one_run(subject):
+    part = sweep(subject, rounds=1, n_iter=2)
+    assert [figure.limit for figure in part.figures] == [12, None]
+    assert part.details["seconds"]["sweep"]["repeats"] == 1
+
+
+def test_the_papers_gradient_is_that_of_the_reference_engine(subject):
+    f = subject.prepared.f[subject.prepared.order, 0]
+    weights = np.array([0.4, 0.3, 0.15, 0.1, 0.05])
+    energy, gradient = subject.paper_gradient(f, weights)(f)
+    reference = subject.run(REFERENCE).engine.objective(f, weights, SETTING.lam)
+    expected, expected_gradient = reference(f)
+    assert energy == pytest.approx(expected, rel=1e-6)
+    np.testing.assert_allclose(gradient, expected_gradient, atol=1e-5 * np.abs(expected_gradient).max())
+
+
+def test_the_plain_read_reads_everything():
+    U = np.random.default_rng(0).normal(size=(100, 32)).astype(np.float32)
+    assert plain_read(U) == pytest.approx(U.sum(), rel=1e-4)
+
+
+def test_contestants_take_turns():
+    seen = []
+    calls = {name: Contestant(lambda name=name: seen.append(name)) for name in "ab"}
+    times = side_by_side(calls, rounds=2, calls=2)
+    assert "".join(seen) == "aabbbbaa"
+    assert all(len(each.seconds) == 4 for each in times.values())
+
+
+def test_a_limit_has_a_side():
+    assert Figure("1", "x", 2.0, 2.5).holds is True
+    assert Figure("1", "x", 2.0, 2.5, "at least").holds is False
+    assert Figure("1", "x", 2.0).holds is None
+    assert Times((3.0, 1.0, 2.0)).summary() == {"median": 2.0, "minimum": 1.0, "repeats": 3}
+
+
+def test_files_hold_what_arrays_hold(tmp_path):
+    scores, views = make(500, 4, "float32")
+    write(tmp_path, 500, 4)
+    np.testing.assert_array_equal(np.load(tmp_path / "scores.npy"), scores)
+    for k in range(N_VIEWS):
+        np.testing.assert_array_equal(np.load(tmp_path / f"view{k}.npy"), views[f"view{k}"])
+
+
+def test_memory_has_a_peak():
+    now, peak = memory()
+    assert 0 < now <= peak
+
+
+def test_only_the_marked_section_is_rewritten(tmp_path):
+    page = tmp_path / "speed.md"
+    page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+    record = {"machine": MACHINE, "figures": [Figure("1", "step / read", 2.0, 2.5, best=1.9, form="{:.1f} x").record()]}
+    rewrite(page, record)
+    text = page.read_text()
+    assert text == f"before\n{BEGIN}\n{table(record)}\n{END}\nafter\n"
+    assert "| step / read | 2.0 x | 1.9 x | at most 2.5 | yes |" in text
+    rewrite(page, record)
+    assert page.read_text() == text
