@@ -14,7 +14,7 @@ from benchmarks.measure import Figure, Part
 from benchmarks.workload import make
 
 DATASETS = ("mfeat", "pubfig", "osr", "sarcos")
-SETTINGS = {"method": "tupi", "lam": 0.3, "sigma_w2": 0.1, "n_iter": 20}
+SETTINGS: dict[str, Any] = {"method": "tupi", "lam": 0.3, "sigma_w2": 0.1, "n_iter": 20}
 
 
 def engines(threads: int, targets: int | None) -> Part:

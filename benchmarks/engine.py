@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import platform
+import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -40,7 +41,8 @@ def parts(args: argparse.Namespace) -> dict[str, Callable[[], Part]]:
 
     @cache
     def subject() -> gradients.Subject:
-        return gradients.Subject.of(10_000 if quick else 50_000, threads)
+        clock = time.process_time if args.cpu else time.perf_counter
+        return gradients.Subject.of(10_000 if quick else 50_000, threads, clock=clock)
 
     return {
         "1": lambda: gradients.gradient_step(subject(), 3 if quick else 15),
@@ -76,7 +78,7 @@ def measured(args: argparse.Namespace) -> dict[str, Any]:
     asked = args.only.split(",") if args.only else list(known)
     if unknown := set(asked) - set(known):
         raise SystemExit(f"--only: found {', '.join(sorted(unknown))}; accepted: {', '.join(known)}.")
-    record: dict[str, Any] = {"machine": machine(args.threads), "quick": args.quick}
+    record: dict[str, Any] = {"machine": machine(args.threads), "quick": args.quick, "cpu": args.cpu}
     record |= {"figures": [], "notes": [], "details": {}}
     args.out.parent.mkdir(parents=True, exist_ok=True)
     console = Console(stderr=True)
@@ -111,6 +113,7 @@ def main() -> None:
     parser.add_argument("--only", help="which parts, such as 1,3")
     parser.add_argument("--quick", action="store_true", help="fewer repeats and items: to see whether it runs")
     parser.add_argument("--skip-hyppo", action="store_true", help="which takes half a minute and 6 GB")
+    parser.add_argument("--cpu", action="store_true", help="parts 1 to 3 in CPU seconds: on a busy machine, one thread")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench.json", help="where JSON is written")
     parser.add_argument("--plot", action="store_true", help=f"draw {PICTURE.relative_to(ROOT)} from part 4")
     parser.add_argument("--docs", action="store_true", help=f"rewrite the table of {PAGE.relative_to(ROOT)}")
@@ -118,6 +121,8 @@ def main() -> None:
         "--from", dest="earlier", type=Path, help="JSON of an earlier run, to show instead of measuring"
     )
     args = parser.parse_args()
+    if args.cpu and args.threads > 1:
+        parser.error("--cpu: threads that wait count as busy; accepted: only with --threads 1.")
     record = json.loads(args.earlier.read_text(encoding="utf-8")) if args.earlier else measured(args)
     show(record)
     if args.plot and "4" in record["details"]:

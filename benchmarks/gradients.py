@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tupi
-from benchmarks.measure import Contestant, Figure, Part, compiled, matrices, ratio, side_by_side
+from benchmarks.measure import Clock, Contestant, Figure, Part, compiled, matrices, ratio, side_by_side
 from benchmarks.paper_gradient import PaperGradient
 from benchmarks.workload import make
 from tupi.denoiser import Run, Step, advance
@@ -43,18 +43,21 @@ class Subject:
         The same, embedded.
     threads : int
         What everyone may use.
+    clock : callable
+        What times are taken with.
     """
 
     scores: Array
     views: dict[str, Array]
     prepared: Prepared
     threads: int
+    clock: Clock = time.perf_counter
 
     @classmethod
-    def of(cls, n: int, threads: int, columns: int = 64) -> Subject:
+    def of(cls, n: int, threads: int, columns: int = 64, clock: Clock = time.perf_counter) -> Subject:
         """Make data and embed them."""
         scores, views = make(n, columns)
-        return cls(scores, views, Prepared(make_problem(scores, views)), threads)
+        return cls(scores, views, Prepared(make_problem(scores, views)), threads, clock)
 
     def run(self, method: Tupi) -> Run:
         """Return a run of Algorithm 1 under a setting."""
@@ -110,7 +113,7 @@ def gradient_step(subject: Subject, rounds: int) -> Part:
         "paper": Contestant(lambda: paper(state.f), matrices(subject.threads)),
     }
     side_by_side(contestants, 1)  # compiles
-    times = side_by_side(contestants, rounds, calls=3)
+    times = side_by_side(contestants, rounds, calls=3, clock=subject.clock)
     fused = times["fused"]
     figures = [
         ratio("1", "gradient step / plain read of the embedding", fused, times["read"], 2.5, "at most"),
@@ -138,7 +141,9 @@ def whole_call(subject: Subject, rounds: int) -> Part:
 
     call()  # compiles
     times = side_by_side(
-        {"paper": Contestant(lambda: paper(f), matrices(subject.threads)), "call": Contestant(call)}, rounds
+        {"paper": Contestant(lambda: paper(f), matrices(subject.threads)), "call": Contestant(call)},
+        rounds,
+        clock=subject.clock,
     )
     figures = [
         ratio("2", "whole call, T = 50, in paper's gradients", times["call"], times["paper"], 15, "at most", "{:.3g}"),
@@ -149,10 +154,10 @@ def whole_call(subject: Subject, rounds: int) -> Part:
 
 def _stages(subject: Subject) -> dict[str, float]:
     """Return the seconds that each stage of the whole call takes, once."""
-    marks = [time.perf_counter()]
+    marks = [subject.clock()]
 
     def lap() -> float:
-        marks.append(time.perf_counter())
+        marks.append(subject.clock())
         return marks[-1] - marks[-2]
 
     seconds = {}
@@ -187,6 +192,7 @@ def sweep(subject: Subject, rounds: int, n_iter: int = 20) -> Part:
     times = side_by_side(
         {"one": Contestant(lambda: follow(middle), context), "sweep": Contestant(lambda: follow(settings), context)},
         rounds,
+        clock=subject.clock,
     )
     figures = [
         ratio("3", f"sweep of {len(settings)} settings / one run", times["sweep"], times["one"], 12, "at most"),

@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAUSE = 0.05  # seconds: threads of BLAS spin for a while after their last product, which would slow the next contestant
 LARGE = 10**9  # entries, for `threads_for`: never one thread because the pass is small
 Call = Callable[[], object]
+Clock = Callable[[], float]
 Context = Callable[[], AbstractContextManager[object]]
 
 
@@ -56,7 +57,9 @@ class Times:
         return {"median": self.median, "minimum": self.least, "repeats": len(self.seconds)}
 
 
-def side_by_side(contestants: dict[str, Contestant], rounds: int, calls: int = 1) -> dict[str, Times]:
+def side_by_side(
+    contestants: dict[str, Contestant], rounds: int, calls: int = 1, clock: Clock = time.perf_counter
+) -> dict[str, Times]:
     """Time contestants in turns, so that whatever else the machine does hits them alike.
 
     Parameters
@@ -67,6 +70,8 @@ def side_by_side(contestants: dict[str, Contestant], rounds: int, calls: int = 1
         How many turns each gets; every other round goes backwards.
     calls : int
         Calls per turn.
+    clock : callable
+        What gives the seconds.
     """
     seconds: dict[str, list[float]] = {name: [] for name in contestants}
     for turn in range(rounds):
@@ -74,9 +79,9 @@ def side_by_side(contestants: dict[str, Contestant], rounds: int, calls: int = 1
             with contestants[name].context():
                 time.sleep(PAUSE)
                 for _ in range(calls):
-                    start = time.perf_counter()
+                    start = clock()
                     contestants[name].call()
-                    seconds[name].append(time.perf_counter() - start)
+                    seconds[name].append(clock() - start)
     return {name: Times(tuple(values)) for name, values in seconds.items()}
 
 

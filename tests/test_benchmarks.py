@@ -2,7 +2,6 @@ import json
 
 import numpy as np
 import pytest
-
 from benchmarks.gradients import REFERENCE, SETTING, Subject, gradient_step, plain_read, sweep
 from benchmarks.measure import Contestant, Figure, Times, memory, side_by_side
 from benchmarks.speed_page import BEGIN, END, rewrite, table

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pandas as pd
 from tupi.dependence import KernelMoments, p_value
 from tupi.engines.fused import FusedEngine
 from tupi.engines.passes import is_compiled
+from tupi.errors import InputError
 from tupi.evidence import judge, predictions_of, stated
 from tupi.kernels.bandwidth import squared_bandwidth
 from tupi.kernels.embedding import EmbeddingOptions
@@ -20,6 +22,7 @@ from tupi.paths import Watch
 from tupi.prepared import Prepared, Progress, silent
 from tupi.problem import make_problem
 from tupi.result import Denoised
+from tupi.scale.detect import check_installed, wants_dask
 
 
 def denoise(
@@ -34,9 +37,16 @@ def denoise(
     impute: str | None = None,
     memory_limit: str | int | None = None,
     progress: Progress = silent,
+    client: Any = None,
+    checkpoint: str | Path | None = None,
+    checkpoint_every: int = 5,
     **params: Any,
 ) -> Denoised:
     """Improve predictions with features that the predictor never saw.
+
+    Dask collections and Zarr arrays, as predictions or as views, are denoised on a Dask cluster, and so is everything
+    with ``engine="dask"`` or a ``client``: blocks of items stay on the workers, and the result is a
+    `tupi.scale.result.DistributedDenoised`, whose predictions are a Dask array.
 
     Parameters
     ----------
@@ -64,6 +74,12 @@ def denoise(
         ``"tupi"``; the others keep their graphs in memory.
     progress : callable, optional
         Called with a sentence whenever something long begins.
+    client : distributed.Client or str, optional
+        The Dask cluster to use, or its scheduler's address; None starts a local one for the call if Dask is needed.
+    checkpoint : str or Path, optional
+        With Dask: a folder that all workers see, to save where the run stands. The same call later goes on from there.
+    checkpoint_every : int
+        Steps between two checkpoints.
     **params
         The method's own parameters; for ``"tupi"`` see `tupi.methods.tupi.Tupi`.
 
@@ -84,6 +100,17 @@ def denoise(
     True
     """
     chosen = make_method(method, params)
+    if wants_dask(predictions, features, chosen, client):
+        check_installed()
+        from tupi.scale.denoise import ClusterOptions, denoise_distributed  # Dask is an extra
+
+        options = ClusterOptions(client, checkpoint, checkpoint_every, memory_limit)
+        found = denoise_distributed(
+            predictions, features, labels, chosen, task, random_state, callback, impute, progress, options
+        )
+        return cast(Denoised, found)  # the same names, with Dask arrays in place of arrays
+    if checkpoint is not None:
+        raise InputError("checkpoint: found a folder without Dask; accepted: with engine='dask' or Dask collections.")
     problem = make_problem(predictions, features, labels, task, impute)
     return denoise_prepared(Prepared(problem, random_state, progress, as_bytes(memory_limit)), chosen, callback)
 

@@ -60,8 +60,8 @@ class Tupi(Method):
         Whether columns of a view are scaled each or all together.
     n_neighbors, time : int, float
         Graph and duration of diffusion kernels.
-    engine : {"fused", "reference", "exact"}
-        How sums over items are computed: compiled, numpy, or whole n x n matrices.
+    engine : {"fused", "reference", "exact", "dask"}
+        How sums over items are computed: compiled, numpy, whole n x n matrices, or compiled on a Dask cluster.
     optimizer : {"gradient", "momentum"}
         How each step's energy is minimised: the paper's plain descent, or one with momentum, for many moves per step.
     inner_iter : int
@@ -146,6 +146,8 @@ class Tupi(Method):
         f = prepared.f[prepared.order, column]
         sigma2 = squared_bandwidth(np.sort(f)[:, None], self.prediction_bandwidth)
         options = self._options(prepared.random_state)
+        if self.engine == "dask":
+            raise InputError("engine: 'dask' is for tupi.denoise alone; accepted here: fused, reference, exact.")
         if self.engine == "exact":
             if len(f) > EXACT_LIMIT:
                 raise InputError(

@@ -160,7 +160,7 @@ def standard_scores(block: Block, standard: tuple[float, float, float]) -> Array
     return block.standard(*standard)
 
 
-def bend(f: Array) -> Array:
+def bend(f: Any) -> Any:
     """Return predictions on the scale on which bins are equally wide."""
     return np.arcsinh(BEND * f)
 

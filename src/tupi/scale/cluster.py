@@ -53,7 +53,7 @@ def connected(client: Any, memory_limit: str | int | None = None) -> Iterator[An
             threads_per_worker=available_cores(),
             processes=False,
             memory_limit=as_bytes(memory_limit) or "auto",
-            dashboard_address="127.0.0.1:0" if importlib.util.find_spec("bokeh") else None,
+            dashboard_address="127.0.0.1:0",
             local_directory=folder,
             silence_logs=logging.ERROR,
         ) as cluster,
@@ -64,6 +64,7 @@ def connected(client: Any, memory_limit: str | int | None = None) -> Iterator[An
 
 def described(client: Any) -> str:
     """Return a sentence about a cluster: how many workers, and where to watch them."""
-    workers = len(client.scheduler_info(n_workers=-1)["workers"])
-    link = client.dashboard_link
-    return f"{workers} worker{'s' * (workers != 1)}" + (f", dashboard {link}" if link else "")
+    info = client.scheduler_info(n_workers=-1)
+    workers = len(info["workers"])
+    watched = importlib.util.find_spec("bokeh") is not None
+    return f"{workers} worker{'s' * (workers != 1)}" + (f", dashboard {client.dashboard_link}" if watched else "")

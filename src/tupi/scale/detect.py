@@ -16,9 +16,9 @@ def is_lazy(values: Any) -> bool:
     return type(values).__module__.partition(".")[0] in LAZY
 
 
-def wants_dask(predictions: Any, features: Any, engine: Any, client: Any) -> bool:
+def wants_dask(predictions: Any, features: Any, method: Any, client: Any) -> bool:
     """Whether predictions or a view are Dask collections or Zarr arrays, or the engine or a client is asked for."""
-    if engine == "dask" or client is not None or is_lazy(predictions) or is_lazy(features):
+    if getattr(method, "engine", None) == "dask" or client is not None or is_lazy(predictions) or is_lazy(features):
         return True
     return features is not None and any(is_lazy(values) for values in named_views(features).values())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -76,8 +77,27 @@ class Blocks:
         """Give workers that were not known a share of the blocks; return who is there now."""
         workers = frozenset(self.client.scheduler_info(n_workers=-1)["workers"])
         if known and workers - known:
-            self.client.rebalance(self.futures)
+            self._share(sorted(workers))
         return workers
+
+    def _share(self, workers: Sequence[str]) -> None:
+        """Move blocks from who has most to who has fewest, until all have as many.
+
+        Dask's own rebalancing looks at memory, and would leave a new worker idle as long as the others are not full.
+        """
+        held: dict[str, list[int]] = {worker: [] for worker in workers}
+        for b, owners in enumerate(self.client.who_has(self.futures).values()):
+            if owners and owners[0] in held:
+                held[owners[0]].append(b)
+        while True:
+            few, many = (choose(held, key=lambda worker: len(held[worker])) for choose in (min, max))
+            if len(held[many]) - len(held[few]) < 2:
+                return
+            b = held[many].pop()
+            held[few].append(b)
+            self.futures[b] = self.client.submit(
+                moves.broadcast, self.futures[b], workers=[few], allow_other_workers=True, pure=False
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +143,7 @@ class DaskState:
         """Where the run stands in each block."""
         return [(trial, self.run, self.moved) for trial in self.trials]
 
-    @property
+    @cached_property
     def f(self) -> Any:
         """The predictions of the items that take part, with mean 0 and deviation 1: a Dask array."""
         return lazy_vector(predicted, self.places, self.blocks.counts, self.table.low, self.table.per_unit)

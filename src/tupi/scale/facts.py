@@ -156,7 +156,7 @@ def present_rows(X: Array) -> Array:
     """Return which rows are there: not missing as a whole."""
     if X.dtype.kind != "f" or not np.isnan(X[:, 0]).any():  # a missing row lacks its first value
         return np.ones(len(X), bool)
-    return ~np.isnan(X).all(axis=1)
+    return np.logical_not(np.isnan(X).all(axis=1))
 
 
 def examine(scores: Array, *views: Array, first: int, picks: Sequence[Array]) -> tuple[Facts, list[Array]]:

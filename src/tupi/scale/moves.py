@@ -115,7 +115,7 @@ def _alone() -> Iterator[None]:
             threads = get_worker().state.nthreads
         except ValueError:  # not on a worker, as in a test of this function
             threads = 1
-        numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+        numba.set_num_threads(min(threads, before))
         try:
             yield
         finally:

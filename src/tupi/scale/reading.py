@@ -18,7 +18,7 @@ from tupi.views import IN_MEMORY, as_matrix, named_views
 
 BLOCK_BYTES = 1 << 26  # of a block's views as they are read: several of them must fit beside the embedding
 MAX_ROWS = 2_000_000
-LEAST_BLOCKS, LEAST_ROWS = 16, 1000  # a small problem is still spread, but not into crumbs
+LEAST_BLOCKS, LEAST_ROWS = 8, 8192  # a small problem is still spread, but not into crumbs
 ACCEPTED = (
     "Dask arrays or dataframes, Zarr arrays, arrays, and paths of .npy, .parquet or .zarr or a folder of Parquet files"
 )
@@ -150,7 +150,7 @@ def _from_path(name: str, path: Path, columns: Sequence[str] | None) -> Rows:
         if not files or not files[0].is_file():
             raise InputError(f"{name}: {str(path)!r} holds no Parquet file; accepted with Dask: {ACCEPTED}.")
         folder = ParquetFolder(name, [file.resolve() for file in files], columns)
-        return _from_source(folder, folder.shape, folder.starts, np.prod(folder.shape) * 8 > IN_MEMORY)
+        return _from_source(folder, folder.shape, folder.starts, folder.shape[0] * folder.shape[1] * 8 > IN_MEMORY)
     source = as_source(name, path)
     large = source.shape[0] * source.shape[1] * source.dtype.itemsize > IN_MEMORY
     return _from_source(path.resolve(), source.shape, np.array([0, source.shape[0]]), large)
@@ -170,7 +170,7 @@ def _from_source(source: Any, shape: tuple[int, int], starts: Array, on_disk: bo
     def blocks(bounds: Array) -> list[Any]:
         return [delayed(read_rows)(source, int(a), int(b)) for a, b in itertools.pairwise(bounds)]
 
-    return Rows(shape, starts, bool(on_disk), blocks)
+    return Rows(shape, starts, on_disk, blocks)
 
 
 def _from_dask(name: str, values: Any) -> Rows:
@@ -216,14 +216,14 @@ def common_bounds(tables: Sequence[Rows]) -> Array:
     """
     n = tables[0].shape[0]
     per_row = 8 * sum(table.shape[1] for table in tables)
-    target = min(BLOCK_BYTES // per_row, MAX_ROWS, n // LEAST_BLOCKS)
-    target = max(target, LEAST_ROWS)
+    target = max(1, min(BLOCK_BYTES // per_row, MAX_ROWS, max(n // LEAST_BLOCKS, LEAST_ROWS)))
     widest = max(tables, key=lambda table: table.shape[1])
     bounds = [0]
     for end in widest.starts[1:]:
-        size = int(end) - bounds[-1]
+        start = bounds[-1]
+        size = int(end) - start
         if size < target and end < n:
             continue  # gather small chunks
         pieces = max(1, round(size / target))
-        bounds.extend(bounds[-1] + size * k // pieces for k in range(1, pieces + 1))
+        bounds += [start + size * k // pieces for k in range(1, pieces + 1)]
     return np.array(bounds)

@@ -1,0 +1,113 @@
+"""Workers and schedulers that die, workers that come, memory that runs out: the answer stays the same."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tupi
+from tests.scale.conftest import apart, make_items
+
+pytest.importorskip("distributed")
+SETTINGS = {"method": "tupi", "lam": 0.4, "sigma_w2": 0.1, "n_iter": 6}
+
+
+@pytest.fixture
+def own_cluster():
+    """Return a cluster that a test may harm."""
+    import logging
+
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="1GB",
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def test_killed_and_added_workers_do_not_change_the_answer(own_cluster):
+    client = own_cluster
+    _, scores, views = make_items()
+    expected = tupi.denoise(scores, views, **SETTINGS).predictions
+    killed, held = [], {}
+
+    def harm(step):
+        if step.t == 2:
+            killed.extend(sorted(client.run(os.getpid).values())[:1])
+            os.kill(killed[0], signal.SIGKILL)
+        if step.t == 3:
+            client.cluster.scale(3)
+            client.wait_for_workers(3, timeout=60)
+        if step.t == 6:
+            held.update(client.run(_held))
+
+    found = tupi.denoise(scores, views, client=client, callback=harm, **SETTINGS)
+    assert apart(found.compute(), expected) < 1e-4
+    assert killed
+    assert killed[0] not in client.run(os.getpid).values()
+    assert len(held) == 3
+    assert min(held.values()) > 0  # whoever came has items
+
+
+def _held(dask_worker):
+    from tupi.scale.blocks import Block
+
+    return sum(isinstance(value, Block) for value in dask_worker.data.values())
+
+
+CODE = """
+import os, signal, sys
+import tupi
+from tests.scale.conftest import make_items
+
+_, scores, views = make_items(9000)
+labels = None if sys.argv[2] == "none" else tupi.Values(range(0, 9000, 200), _[::200])
+
+def end(step):
+    if step.t == 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+tupi.denoise(scores, views, labels=labels, method="tupi", engine="dask", callback=end, checkpoint=sys.argv[1],
+             checkpoint_every=2, lam=0.4, sigma_w2=0.1, n_iter=8, patience=8)
+"""
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+def test_after_everything_died_a_run_goes_on_where_it_was(tmp_path, labelled):
+    folder = tmp_path / "checkpoints"
+    command = [sys.executable, "-c", CODE, str(folder), "some" if labelled else "none"]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    assert sorted(path.name for path in folder.iterdir()) == ["step-00002", "step-00004"]
+    (folder / "step-00009").mkdir()  # begun and never finished: it has no state
+    truth, scores, views = make_items(9000)
+    labels = tupi.Values(range(0, 9000, 200), truth[::200]) if labelled else None
+    settings = SETTINGS | {"n_iter": 8, "engine": "dask", "labels": labels, "patience": 8}
+    expected = tupi.denoise(scores, views, **settings)
+    seen = []
+    found = tupi.denoise(
+        scores, views, callback=lambda step: seen.append(step.t), checkpoint=folder, checkpoint_every=2, **settings
+    )
+    assert seen == [5, 6, 7, 8]  # nothing that was finished is done again
+    assert any("Resumed after step 4" in note for note in found.notes)
+    assert apart(found.compute(), expected.compute()) < 1e-6
+    np.testing.assert_allclose(found.weights, expected.weights, atol=1e-9)
+    np.testing.assert_allclose(found.history, expected.history, atol=1e-9)
+    assert found.evidence == expected.evidence
+    assert found.params == expected.params
+    again = tupi.denoise(scores, views, callback=lambda step: seen.append(step.t), checkpoint=folder, **settings)
+    assert len(seen) == 4  # all of it was finished
+    assert apart(again.compute(), expected.compute()) < 1e-6
+    with pytest.raises(tupi.InputError, match="other inputs or settings"):
+        tupi.denoise(scores + 1e-3 * truth, views, checkpoint=folder, **settings)
+    with pytest.raises(tupi.InputError, match="other inputs or settings"):
+        tupi.denoise(scores, views, checkpoint=folder, **settings | {"lam": 0.5})
