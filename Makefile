@@ -17,6 +17,10 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest
 
+# Speed and memory against peers; takes some minutes, and the machine should have nothing else to do.
+bench: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.engine
+
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

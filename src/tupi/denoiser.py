@@ -123,7 +123,7 @@ class Run(Iterator[Step]):
         sigma_w2: float,
         n_iter: int,
         optimizer: str = "gradient",
-        inner_iter: int = 3,
+        inner_iter: int = 4,
         discount: bool = False,
     ) -> None:
         self.engine, self.lam, self.sigma_w2, self.n_iter, self.inner_iter = engine, lam, sigma_w2, n_iter, inner_iter

@@ -7,14 +7,21 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from typing import TypeVar
 
 import numba
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 SMALL = 2_000_000
 Argument = TypeVar("Argument")
 Result = TypeVar("Result")
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """Return what controls BLAS; looking for the libraries takes milliseconds, so once is enough."""
+    return ThreadpoolController()
 
 
 def available_cores() -> int:
@@ -35,7 +42,7 @@ def threads_for(n_threads: int | None, entries: int) -> Iterator[int]:
     wanted = 1 if entries < SMALL else min(n_threads or available_cores(), before)
     numba.set_num_threads(wanted)
     try:
-        with threadpool_limits(1):
+        with _blas().limit(limits=1):
             yield wanted
     finally:
         numba.set_num_threads(before)
@@ -47,7 +54,7 @@ def in_order(function: Callable[[Argument], Result], arguments: Iterable[Argumen
     Only a few results exist at a time. BLAS runs on one thread in each.
     """
     workers = numba.get_num_threads()
-    with threadpool_limits(1):
+    with _blas().limit(limits=1):
         if workers == 1:
             yield from map(function, arguments)
             return

@@ -17,8 +17,9 @@ from tupi.engines.fused import FusedEngine
 from tupi.engines.lowrank import LowRankEngine
 from tupi.engines.passes import BLOCK, descend, part_bounds
 from tupi.engines.table import Table, smoothed
-from tupi.kernels.embedding import EmbeddingOptions, embed, exact_kernel
+from tupi.kernels.embedding import Embedding, EmbeddingOptions, embed, exact_kernel, normalized_factor
 from tupi.kernels.predictions import PredictionKernel
+from tupi.kernels.storage import Scratch
 from tupi.optimizers import HeavyBall
 from tupi.views import View
 
@@ -289,6 +290,23 @@ def test_many_runs_at_once_are_the_same_as_each_alone():
                 np.testing.assert_allclose(step.energies, steps[t].energies, atol=1e-7)
         advance(runs)
         assert all(next(run, None) is None for run in runs)
+
+
+def test_blocks_of_unequal_length_add_up_to_the_whole():
+    rng = np.random.default_rng(0)
+    n = 50_000  # several parts; the last block has fewer than the first
+    f = np.sort(rng.normal(size=n))
+    f = (f - f.mean()) / f.std()
+    factor = normalized_factor(np.column_stack([f, f**2]) + rng.normal(size=(n, 2)))
+    whole = Embedding.of(("a",), [factor])
+    blocks = Scratch(n, whole.width, rows_per_block=40_000)
+    blocks.write(0, whole.storage.array)
+    ends = [
+        list(Run(FusedEngine(embedding, f, SIGMA2), f, 0.3, 0.1, 2))[-1]
+        for embedding in (whole, Embedding(whole.names, whole.offsets, blocks))
+    ]
+    np.testing.assert_allclose(ends[0].energies, ends[1].energies, rtol=1e-5)
+    np.testing.assert_allclose(ends[0].f, ends[1].f, atol=1e-4)
 
 
 def test_results_do_not_depend_on_the_number_of_threads():

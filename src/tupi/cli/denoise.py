@@ -15,6 +15,7 @@ Examples:
   tupi denoise scores.csv --features gist=gist.npy --features color=color.parquet --out better.csv
   tupi denoise scores.csv --features gist=gist.npy --labels labels.csv --id image \\
       --out better.csv --report report.html --set n_iter=20
+  tupi denoise scores.parquet --features gist=gist_folder --scheduler tcp://10.0.0.1:8786 --out better
 """
 
 
@@ -32,6 +33,17 @@ Examples:
 )
 @click.option("--save", type=click.Path(path_type=Path), metavar="FILE.npz", help="Also save everything for tupi.load.")
 @click.option("--memory-limit", metavar="SIZE", help="Such as 1GB: what would take more goes to temporary files.")
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Use the Dask cluster of this scheduler, or 'local' for one of threads; --out is then a folder.",
+)
+@click.option(
+    "--checkpoint",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="With --scheduler: save where the run stands, and go on from there if it was interrupted.",
+)
 @click.option("--quiet", is_flag=True, help="No progress bar and no summary.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def denoise(
@@ -50,6 +62,8 @@ def denoise(
     report: Path | None,
     save: Path | None,
     memory_limit: str | None,
+    scheduler: str | None,
+    checkpoint: Path | None,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -67,6 +81,27 @@ def denoise(
     from tupi.progress import ProgressBar
 
     paths = named_paths(features)
+    if scheduler is not None:
+        from tupi.cli.scale import Files, cluster_facts, denoise_on_cluster, print_cluster_summary
+
+        if report is not None or save is not None:
+            raise InputError("--report, --save: found with --scheduler; accepted there: --out alone.")
+        files = Files(scores, paths, labels, id_column, score, label, out)
+        chosen = make_method(method, parsed_settings(settings))
+        address = None if scheduler == "local" else scheduler
+        with ProgressBar(show=not quiet) as bar, collected_warnings() as warned:
+            found = denoise_on_cluster(
+                files, chosen, address, checkpoint, memory_limit, bar, task=task, random_state=seed, impute=impute
+            )
+        for warning in warned:
+            click.echo(f"tupi: warning: {warning}", err=True)
+        if as_json:
+            print_json(cluster_facts(found, out, warned))
+        elif not quiet:
+            print_cluster_summary(found, out)
+        return
+    if checkpoint is not None:
+        raise InputError("--checkpoint: found without --scheduler; accepted: with it.")
     _check_outputs({"out": out, "report": report, "save": save}, [scores, labels, *paths.values()])
     # The method is made here, and not from keywords of tupi.denoise, whose own names are no parameters of a method.
     chosen = make_method(method, parsed_settings(settings))

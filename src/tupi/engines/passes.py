@@ -165,8 +165,9 @@ def _clear(sums: Array, touched: Array, b: int) -> None:
 
 @numba.njit(cache=True, parallel=True, fastmath=True)
 def _add_parts(partial: Array, touched: Array, S: Array) -> None:
-    """Add the sums of all parts to S, in float64."""
-    parts, runs, points, width = partial.shape
+    """Add the sums of all parts to S, in float64; the last block of several may have fewer than there is room for."""
+    parts = len(touched)
+    _, runs, points, width = partial.shape
     for g in numba.prange(runs * points):
         m, point = g // points, g % points
         for part in range(parts):

@@ -117,7 +117,7 @@ def _finish(rows: Array, center: Array, scale: Array) -> None:
     """Centre and scale in place; rows of items that lack a view are NaN there, and become zero."""
     np.subtract(rows, center, out=rows, casting="same_kind")
     np.multiply(rows, scale, out=rows, casting="same_kind")
-    np.nan_to_num(rows, copy=False, nan=0.0)
+    np.copyto(rows, 0.0, where=np.isnan(rows))
 
 
 def _write_all(file: int, data: memoryview, offset: int) -> None:

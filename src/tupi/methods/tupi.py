@@ -92,7 +92,7 @@ class Tupi(Method):
     time: float = 5.0
     engine: str = "fused"
     optimizer: str = "gradient"
-    inner_iter: int = 3
+    inner_iter: int = 4
     discount: bool = False
     joint: bool = False
     patience: int = 1

@@ -85,6 +85,7 @@ def embed(scores: Array, *views: Array, maps: Sequence[ViewMap]) -> Block:
     present = [present_rows(X) for X in views]
     covered = np.logical_or.reduce(present)
     items = np.flatnonzero(covered)
+    complete = all(here.all() for here in present)
     offsets = np.cumsum([0, *(each.features.width for each in maps)])
     phi = np.zeros((len(items), padded(int(offsets[-1]))), np.float32)
     moments = [Moments(each.features.width) for each in maps]
@@ -92,12 +93,13 @@ def embed(scores: Array, *views: Array, maps: Sequence[ViewMap]) -> Block:
         for start in range(0, len(items), BLOCK):
             chosen = items[start : start + BLOCK]
             for i, (X, here) in enumerate(zip(views, present, strict=True)):
-                columns = slice(offsets[i], offsets[i + 1])
-                rows = start + np.flatnonzero(here[chosen])
-                if len(rows) < len(chosen):
-                    phi[start : start + len(chosen), columns] = np.nan
-                features = maps[i](X[items[rows]])
-                phi[rows, columns] = features
+                target = phi[start : start + BLOCK, offsets[i] : offsets[i + 1]]
+                if complete:
+                    target[:] = features = maps[i](X[start : start + BLOCK])
+                else:
+                    has = here[chosen]
+                    target[:] = np.nan
+                    target[has] = features = maps[i](X[chosen[has]])
                 moments[i].take(features)
     initial = np.asarray(scores, np.float64).reshape(len(scores))
     return Block(initial, None if covered.all() else covered, *_coded(phi), moments)
@@ -111,13 +113,18 @@ def _coded(phi: Array) -> tuple[Array, Array, Array]:
         np.fmin(low, np.fmin.reduce(piece, axis=0), out=low)
         np.fmax(high, np.fmax.reduce(piece, axis=0), out=high)
     some = np.isfinite(low)  # otherwise nobody in this block has the view
-    middle = np.where(some, 0.5 * (low + high), 0.0)
-    step = np.where(some & (high > low), (high - low) / (2 * MOST), 1.0)
+    middle = np.where(some, 0.5 * (low + high), 0.0).astype(np.float32)
+    reach = np.maximum(np.abs(high - middle), np.abs(middle - low))
+    step = np.where(some & (reach > 0), reach / MOST, 1.0)
     codes = aligned(phi.shape, np.int16)
+    per_unit = (1.0 / step).astype(np.float32)
     for start in range(0, len(phi), BLOCK):
-        scaled = (phi[start : start + BLOCK] - middle) / step
-        codes[start : start + BLOCK] = np.where(np.isnan(scaled), MISSING, np.rint(scaled))
-    return codes, step, middle
+        scaled = phi[start : start + BLOCK] - middle
+        scaled *= per_unit
+        np.rint(scaled, out=scaled)
+        np.nan_to_num(scaled, copy=False, nan=MISSING)
+        codes[start : start + BLOCK] = scaled
+    return codes, step, middle.astype(np.float64)
 
 
 def centered(block: Block, center: Array, scale: Array) -> Block:

@@ -35,12 +35,14 @@ def connected(client: Any, memory_limit: str | int | None = None) -> Iterator[An
         return
     if isinstance(client, str):
         try:
-            with Client(client, set_as_default=False, timeout="10s") as remote:
-                yield remote
+            remote = Client(client, set_as_default=False, timeout="10s")
         except (OSError, ValueError) as problem:
-            if isinstance(problem, InputError):
-                raise
             raise InputError(f"client: no scheduler answers at {client!r} ({problem}).") from None
+        try:
+            yield remote  # and stay connected: the result's predictions are there
+        except BaseException:
+            remote.close()
+            raise
         return
     if client is not None:
         raise InputError(

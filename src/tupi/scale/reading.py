@@ -118,6 +118,8 @@ def as_rows(name: str, values: Any, columns: Sequence[str] | None = None) -> Row
     columns : sequence of str, optional
         Of a Parquet file, the columns to take; all by default.
     """
+    if isinstance(values, Rows):
+        return values
     if isinstance(values, (str, Path)):
         return _from_path(name, Path(values), columns)
     package = type(values).__module__.partition(".")[0]
