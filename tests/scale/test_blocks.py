@@ -180,6 +180,7 @@ def test_bounds_follow_chunks_and_cover_everything():
         assert (np.diff(bounds) > 0).all()
         assert np.diff(bounds).max() * table.shape[1] * 8 <= 2**27
     assert len(common_bounds([rows(100, 4, [0, 100])])) == 2
+    assert len(common_bounds([rows(10**9, 32, [0, 10**9])])) == 1001  # not 4,000: the scheduler would be the limit
 
 
 def test_paths_that_hold_nothing_are_named(tmp_path):

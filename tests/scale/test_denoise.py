@@ -143,7 +143,18 @@ def _alive():
 
 def test_the_callback_can_stop(client):
     _, scores, views = make_items(9000)
-    found = tupi.denoise(scores, as_dask(views), client=client, callback=lambda step: step.t == 2, **SETTINGS)
+    seen = []
+
+    def stop(step):
+        seen.append((len(step.f), step.f.compute()))
+        return step.t == 2
+
+    found = tupi.denoise(scores, as_dask(views), client=client, callback=stop, **SETTINGS)
+    taking_part = ~(np.isnan(views["a"]).all(axis=1) & np.isnan(views["b"]).all(axis=1))
+    for length, f in seen:
+        assert length == len(f) == taking_part.sum()
+        np.testing.assert_allclose([f.mean(), f.std()], [0, 1], atol=1e-6)
+    assert spearmanr(seen[-1][1], found.compute()[taking_part])[0] > 1 - 1e-9
     assert found.params["n_iter"] == len(found.weights) - 1 == 2
     shorter = tupi.denoise(scores, views, **SETTINGS | {"n_iter": 2})
     assert apart(found.compute(), shorter.predictions) < 1e-4

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -143,10 +142,10 @@ class DaskState:
         """Where the run stands in each block."""
         return [(trial, self.run, self.moved) for trial in self.trials]
 
-    @cached_property
+    @property
     def f(self) -> Any:
-        """The predictions of the items that take part, with mean 0 and deviation 1: a Dask array."""
-        return lazy_vector(predicted, self.places, self.blocks.counts, self.table.low, self.table.per_unit)
+        """The predictions of the items that take part, with mean 0 and deviation 1, where they are."""
+        return LazyPredictions(self)
 
     def moments(self) -> KernelMoments:
         """Return what a test of independence asks of the predictions' kernel."""
@@ -161,6 +160,29 @@ class DaskState:
         second = m2 - m1**2
         fourth = m4 - 4 * m1 * m3 + 6 * m1**2 * m2 - 3 * m1**4
         return float(2.0 * np.sqrt(2 * fourth + 2 * second**2) / self.table.per_unit**2)
+
+
+class LazyPredictions:
+    """f(t) of the items that take part, as a callback sees it: nothing is computed or sent until it is asked for.
+
+    While it is held, so are the positions on the workers.
+    """
+
+    def __init__(self, state: DaskState) -> None:
+        self._state = state
+
+    def __len__(self) -> int:
+        """Return how many items take part."""
+        return self._state.blocks.n
+
+    def to_dask(self) -> Any:
+        """Return a Dask array."""
+        state = self._state
+        return lazy_vector(predicted, state.places, state.blocks.counts, state.table.low, state.table.per_unit)
+
+    def compute(self) -> Vector:
+        """Return all of it in memory."""
+        return self.to_dask().compute(scheduler=self._state.blocks.client)
 
 
 def predicted(place: moves.Place, low: float, per_unit: float) -> Vector:

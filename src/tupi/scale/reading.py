@@ -17,7 +17,7 @@ from tupi.sources import as_source
 from tupi.views import IN_MEMORY, as_matrix, named_views
 
 BLOCK_BYTES = 1 << 26  # of a block's views as they are read: several of them must fit beside the embedding
-MAX_ROWS = 2_000_000
+LARGE_BYTES, MANY_BLOCKS = 1 << 28, 1000  # beyond so many, blocks grow up to this: each costs the scheduler time
 LEAST_BLOCKS, LEAST_ROWS = 8, 8192  # a small problem is still spread, but not into crumbs
 ACCEPTED = (
     "Dask arrays or dataframes, Zarr arrays, arrays, and paths of .npy, .parquet or .zarr or a folder of Parquet files"
@@ -218,7 +218,9 @@ def common_bounds(tables: Sequence[Rows]) -> Array:
     """
     n = tables[0].shape[0]
     per_row = 8 * sum(table.shape[1] for table in tables)
-    target = max(1, min(BLOCK_BYTES // per_row, MAX_ROWS, max(n // LEAST_BLOCKS, LEAST_ROWS)))
+    small = min(BLOCK_BYTES // per_row, max(n // LEAST_BLOCKS, LEAST_ROWS))
+    large = min(LARGE_BYTES // per_row, n // MANY_BLOCKS)
+    target = max(1, small, large)
     widest = max(tables, key=lambda table: table.shape[1])
     bounds = [0]
     for end in widest.starts[1:]:
