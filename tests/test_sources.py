@@ -1,5 +1,7 @@
 """Views that are larger than memory, against the same numbers in memory."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -39,6 +41,14 @@ def test_rows_are_those_of_the_array(tmp_path):
         assert len(source) == 500
         for rows in asked:
             np.testing.assert_array_equal(source[rows], X[rows], err_msg=f"{name} {rows}")
+
+
+def test_several_threads_read_the_rows_that_they_ask_for(tmp_path):
+    source = as_source("x", parquet(tmp_path / "x.parquet", X, group=50))
+    asked = [slice(start, start + 60) for start in range(0, 440, 7)] * 5
+    with ThreadPoolExecutor(4) as pool:
+        for rows, found in zip(asked, pool.map(source.__getitem__, asked), strict=True):
+            np.testing.assert_array_equal(found, X[rows])
 
 
 def test_views_on_disk_have_the_same_statistics(tmp_path):

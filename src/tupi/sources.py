@@ -9,6 +9,7 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -81,17 +82,19 @@ class ParquetRows:
         self.shape = (int(self._starts[-1]), len(self._columns))
         self.dtype, self.ndim = np.dtype(np.float64), 2
         self._kept: tuple[int, Array] | None = None
+        self._lock = threading.Lock()
 
     def __len__(self) -> int:
         """Return the number of rows."""
         return self.shape[0]
 
     def _group(self, g: int) -> Array:
-        if self._kept is None or self._kept[0] != g:
-            table = self._file.read_row_group(g)
-            columns = [column.to_numpy(zero_copy_only=False) for column in table.columns]
-            self._kept = (g, np.column_stack([np.asarray(column, np.float64) for column in columns]))
-        return self._kept[1]
+        with self._lock:  # a file's reader is not made for several threads
+            if self._kept is None or self._kept[0] != g:
+                table = self._file.read_row_group(g)
+                columns = [column.to_numpy(zero_copy_only=False) for column in table.columns]
+                self._kept = (g, np.column_stack([np.asarray(column, np.float64) for column in columns]))
+            return self._kept[1]
 
     def _read(self, start: int, stop: int) -> Array:
         parts = []
