@@ -11,7 +11,6 @@ from typing import Any
 
 from tupi.errors import InputError
 from tupi.memory import as_bytes
-from tupi.threads import available_cores
 
 
 @contextmanager
@@ -52,7 +51,7 @@ def connected(client: Any, memory_limit: str | int | None = None) -> Iterator[An
         tempfile.TemporaryDirectory(prefix="tupi-") as folder,
         LocalCluster(
             n_workers=1,
-            threads_per_worker=available_cores(),
+            threads_per_worker=1,  # passes use several threads by themselves, and must not be called from several
             processes=False,
             memory_limit=as_bytes(memory_limit) or "auto",
             dashboard_address="127.0.0.1:0",
