@@ -137,6 +137,14 @@ def test_a_local_cluster_starts_and_stops(tmp_path, monkeypatch):
     assert not [path for path in os.listdir(tmp_path) if path.startswith("tupi-")]
 
 
+def test_memory_that_the_process_had_before_does_not_stop_a_local_cluster():
+    ballast = np.ones(20_000_000)  # 160 MB, more than the limit
+    _, scores, views = make_items(9000)
+    found = tupi.denoise(scores, views, engine="dask", memory_limit="50MB", **SETTINGS)
+    assert len(found.compute()) == 9000
+    assert ballast[0] == 1.0
+
+
 def _alive():
     return {thread.name for thread in threading.enumerate() if thread.is_alive()}
 

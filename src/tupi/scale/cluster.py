@@ -27,6 +27,8 @@ def connected(client: Any, memory_limit: str | int | None = None) -> Iterator[An
     memory_limit : str or int, optional
         Of the local cluster, such as ``"4GB"``.
     """
+    import dask
+    import psutil  # type: ignore[import-untyped]
     from distributed import Client, LocalCluster
 
     if isinstance(client, Client):
@@ -47,13 +49,18 @@ def connected(client: Any, memory_limit: str | int | None = None) -> Iterator[An
         raise InputError(
             f"client: found {type(client).__name__}; accepted: a distributed.Client, a scheduler's address, or None."
         )
+    # A worker in this process counts all of the process's memory as its own. What is there already is not to be held
+    # against it, and it must never pause: nothing else in the process would make room, so it would wait for ever.
+    limit = as_bytes(memory_limit)
+    allowed = "auto" if limit is None else limit + psutil.Process().memory_info().rss
     with (
+        dask.config.set({"distributed.worker.memory.pause": False}),
         tempfile.TemporaryDirectory(prefix="tupi-") as folder,
         LocalCluster(
             n_workers=1,
             threads_per_worker=1,  # passes use several threads by themselves, and must not be called from several
             processes=False,
-            memory_limit=as_bytes(memory_limit) or "auto",
+            memory_limit=allowed,
             dashboard_address="127.0.0.1:0",
             local_directory=folder,
             silence_logs=logging.ERROR,
