@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
@@ -48,14 +48,14 @@ def threads_for(n_threads: int | None, entries: int) -> Iterator[int]:
         numba.set_num_threads(before)
 
 
-def in_order(function: Callable[[Argument], Result], arguments: Iterable[Argument]) -> Iterator[Result]:
+def in_order(function: Callable[[Argument], Result], arguments: Sequence[Argument]) -> Iterator[Result]:
     """Yield the function's results in the arguments' order, computed on as many threads as compiled passes use.
 
     Only a few results exist at a time. BLAS runs on one thread in each.
     """
     workers = numba.get_num_threads()
     with _blas().limit(limits=1):
-        if workers == 1:
+        if workers == 1 or len(arguments) == 1:
             yield from map(function, arguments)
             return
         with ThreadPoolExecutor(workers) as pool:

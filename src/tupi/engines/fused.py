@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from tupi.dependence import KernelMoments
 from tupi.energy import Objective, Vector
 from tupi.engines.landscape import Landscape, column_weights, dependence, moments
-from tupi.engines.passes import BLOCK, descend, part_bounds
+from tupi.engines.passes import descend, part_bounds
 from tupi.engines.table import Table, grid_points
 from tupi.kernels.embedding import Embedding
 from tupi.kernels.storage import aligned, aligned_copy
+from tupi.threads import in_order
 
 Matrix = NDArray[np.float64]
 Array32 = NDArray[np.float32]
@@ -83,17 +82,16 @@ class FusedDescent:
         self._push, self._new_push = (
             np.zeros((runs, 0 if extra is None else self._x.shape[1]), np.float32) for _ in range(2)
         )
-        several = runs > 2 and numba.get_num_threads() > 1
-        self._pool = ThreadPoolExecutor(numba.get_num_threads()) if several else None
-        self.energies: Vector = self._land.energies + np.array([self._added(m) for m in range(runs)])
+        self.energies: Vector = self._land.energies + self._added(range(runs))
         self._push[:] = self._new_push
         self._new_energies = self.energies.copy()
 
-    def _added(self, m: int) -> float:
-        """Return what is added to the energy where a run tries to go, and prepare its gradient there."""
-        if self._extra is None:
-            return 0.0
-        more, self._new_push[m] = self._extra(self._tables[m].prediction(self._new_x[m]))
+    def _added(self, runs: Sequence[int]) -> Vector:
+        """Return what is added to the energy where runs try to go, and prepare its gradient there."""
+        more = np.zeros(len(runs))
+        if self._extra is not None:
+            for i, m in enumerate(runs):
+                more[i], self._new_push[m] = self._extra(self._tables[m].prediction(self._new_x[m]))
         return more
 
     def move(self, lengths: Vector, momenta: Vector) -> tuple[Vector, Vector]:
@@ -106,7 +104,7 @@ class FusedDescent:
             descend(
                 U, first, self._x, self._velocity, self._before, self._anchor_x, land.anchor, land.H, land.h,
                 self._push, lengths * per_unit, momenta, self._gradient, self._new_x, self._new_velocity,
-                land.new_sums, land.new_tally, products, *self._room,
+                land.new_sums, land.new_tally, products, self._room,
             )  # fmt: skip
         products[:, 1] /= per_unit
         self._evaluate(range(len(per_unit)))
@@ -114,13 +112,7 @@ class FusedDescent:
 
     def _evaluate(self, runs: Sequence[int]) -> None:
         """Compute energies and tables where these runs try to go."""
-
-        def one(m: int) -> float:
-            return self._land.evaluate(m) + self._added(m)
-
-        # Side by side: between passes nothing else would use the other cores.
-        side_by_side = map if self._pool is None else self._pool.map
-        self._new_energies[list(runs)] = list(side_by_side(one, runs))
+        self._new_energies[list(runs)] = self._land.evaluate(runs) + self._added(runs)
 
     def shorten(self, runs: Sequence[int], lengths: Sequence[float]) -> Vector:
         """Try other lengths from the same points without momentum, in one read of the embedding."""
@@ -136,7 +128,7 @@ class FusedDescent:
             descend(
                 U, first, x, none32, none32, self._anchor_x[which], anchor, H, land.h[which], none32[:, :0], none, none,
                 np.empty_like(none32), np.empty_like(x), np.empty_like(none32), sums, tally,
-                np.zeros((len(which), 3)), *room,
+                np.zeros((len(which), 3)), room,
             )  # fmt: skip
         self._new_x[which], self._new_velocity[which] = x, step
         land.new_sums[which], land.new_tally[which] = sums, tally
@@ -161,13 +153,17 @@ class FusedDescent:
 
     def finish(self) -> list[FusedState]:
         """Return the states that were reached, standardised; without a read unless a grid has to be laid anew."""
-        if self._pool is not None:
-            self._pool.shutdown()
-        R = self._engine.embedding.width
-        return [
-            self._engine.settle(x.copy(), table.standardized(x), sums[:, :R].copy(), tally.copy())
-            for x, table, sums, tally in zip(self._x, self._tables, self._land.sums, self._land.tally, strict=True)
-        ]
+        R, land = self._engine.embedding.width, self._land
+
+        def settle(m: int) -> FusedState | Vector:
+            x = self._x[m].copy()
+            table = self._tables[m].standardized(x)
+            if not table.covers(x):
+                return table.prediction(x)
+            return self._engine.state(x, table, land.sums[m, :, :R].copy(), land.tally[m].copy())
+
+        reached = in_order(settle, range(len(self._x)))
+        return [each if isinstance(each, FusedState) else self._engine.lay(each) for each in reached]
 
 
 class FusedEngine:
@@ -192,42 +188,37 @@ class FusedEngine:
         self.points = grid_points(f, sigma2)
         self._first: tuple[Vector, FusedState] | None = None
 
-    def room(self, runs: int, points: int, width: int) -> tuple[Array32, Array32]:
+    def room(self, runs: int, points: int, width: int) -> Array32:
         """Return memory for `descend` to work in."""
         parts = len(part_bounds(self.embedding.rows_per_block)) - 1
-        return aligned((parts, runs, points, width), clear=False), aligned((parts, BLOCK, width))
+        return aligned((parts, runs, points, width), clear=False)
 
     def begin(self, f: Vector) -> FusedState:
         """Return the state at the initial predictions; runs that begin at the same ones share it."""
         known = self._first
         if known is None or not np.array_equal(known[0], f):
-            known = self._first = (f, self._laid(f))
+            known = self._first = (f, self.lay(f))
         return known[1]
 
-    def _laid(self, f: Vector) -> FusedState:
+    def lay(self, f: Vector) -> FusedState:
         """Return the state at f on a new grid: one read of the embedding."""
         table = Table.covering(f, self.points, self.sigma2, self.rank)
         x, R = table.position(f), self.embedding.width
         sums, tally = np.zeros((1, self.points, R)), np.zeros((1, 3, self.points))
         nothing, none32 = np.zeros((1, len(f))), np.zeros((1, len(f)), np.float32)
         zero = np.zeros(1)
-        partial, work = self.room(1, self.points, R)
+        room = self.room(1, self.points, R)
         H, h = np.zeros((1, self.points, R), np.float32), np.zeros((1, self.points))
         for first, U in self.embedding.blocks():
             descend(
                 U, first, x[None], none32, none32, nothing, np.zeros((1, self.points, 0), np.float32),
                 H, h, none32[:, :0], zero, zero, none32.copy(), nothing.copy(), none32.copy(), sums, tally,
-                np.zeros((1, 3)), partial, work,
+                np.zeros((1, 3)), room,
             )  # fmt: skip
-        return self._state(x, table, sums[0], tally[0])
+        return self.state(x, table, sums[0], tally[0])
 
-    def settle(self, x: Vector, table: Table, sums: Matrix, tally: Matrix) -> FusedState:
-        """Return the state at these positions, on a new grid if they have come too close to its ends."""
-        if not table.covers(x):
-            return self._laid(table.prediction(x))
-        return self._state(x, table, sums, tally)
-
-    def _state(self, x: Vector, table: Table, sums: Matrix, tally: Matrix) -> FusedState:
+    def state(self, x: Vector, table: Table, sums: Matrix, tally: Matrix) -> FusedState:
+        """Return the state at these positions on a grid, given the sums there."""
         return FusedState(x, table, sums, tally, dependence(table, sums, tally, self.embedding.offsets))
 
     def descent(

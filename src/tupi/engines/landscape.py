@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tupi.dependence import KernelMoments
 from tupi.energy import Vector
 from tupi.engines.table import Table
+from tupi.engines.tabulate import tabulate
 from tupi.kernels.embedding import padded
 from tupi.kernels.storage import aligned
 
@@ -70,7 +71,7 @@ class Landscape:
     def __init__(
         self, tables: list[Table], sums: list[Matrix], tallies: list[Matrix], per_column: Matrix, lams: list[float]
     ) -> None:
-        self.tables, self._lams = tables, lams
+        self.tables, self._lams = tables, np.array(lams, np.float64)
         runs, points, R = len(tables), tables[0].points, sums[0].shape[1]
         r = padded(max(table.phi.shape[1] for table in tables))
         self.anchor = aligned((runs, points, r))
@@ -79,34 +80,30 @@ class Landscape:
         self.tally, self.new_tally = np.array(tallies), np.array(tallies)
         self._per_column = np.zeros((runs, R + r))
         self._per_column[:, :R] = per_column
+        self._features = np.zeros((4, runs, points, max(table.phi.shape[1] for table in tables)))
         for m, table in enumerate(tables):
+            for target, values in zip(self._features, (table.phi, table.slopes, *table.exact), strict=True):
+                target[m, :, : values.shape[1]] = values
             gram, mean = table.gram(tallies[m])
             own = table.phi - mean
             self.anchor[m, :, : own.shape[1]] = own
             self.sums[m, :, :R] = sums[m]
             self.sums[m, :, R : R + own.shape[1]] = table.spread(own, tallies[m])
             self._per_column[m, R:] = 1.0 / np.linalg.norm(gram)
-        self.new_sums[:] = self.sums
-        self.new_energies: Vector = np.zeros(runs)
-        for m in range(runs):
-            self.evaluate(m)
-        self.energies: Vector = self.new_energies.copy()
+        self.energies: Vector = self._tabulate(range(runs), self.sums, self.tally)
+        self.new_energies: Vector = self.energies.copy()
 
-    def evaluate(self, m: int) -> float:
-        """Write the tables of the gradient where a run tries to go; return the energy there."""
-        self.new_energies[m] = self._tabulate(m, self.new_sums[m], self.new_tally[m])
-        return float(self.new_energies[m])
+    def evaluate(self, runs: Sequence[int]) -> Vector:
+        """Write the tables of the gradient where runs try to go; return their energies there."""
+        energies = self._tabulate(runs, self.new_sums, self.new_tally)
+        self.new_energies[list(runs)] = energies
+        return energies
 
-    def _tabulate(self, m: int, S: Matrix, tally: Matrix) -> float:
-        table = self.tables[m]
-        gram, mean = table.gram(tally)
-        N = np.linalg.norm(gram)
-        products = S.T @ table.phi
-        weighted = self._per_column[m][:, None] * products
-        J = np.sum(weighted * products) / N
-        self.H[m] = (table.slopes * (-2.0 / N)) @ weighted.T
-        self.h[m] = table.quadratic_slope(mean, gram * (2.0 * J / N**2))
-        return float(1.0 + self._lams[m] - J)
+    def _tabulate(self, runs: Sequence[int], S: Matrix, tally: Matrix) -> Vector:
+        which = np.array(runs, np.int64)
+        phi, slopes, *exact = self._features
+        J = tabulate(which, S, tally, phi, slopes, exact[0], exact[1], self._per_column, self.H, self.h)
+        return 1.0 + self._lams[which] - J
 
     def accept(self, runs: Sequence[int]) -> None:
         """Go where these runs tried to; the tables of the others are those where they stand."""
@@ -116,8 +113,6 @@ class Landscape:
         else:
             which = np.array(runs, dtype=np.int64)
             self.sums[which], self.tally[which] = self.new_sums[which], self.new_tally[which]
-        for m in range(len(self.tables)):
-            if m in runs:
-                self.energies[m] = self.new_energies[m]
-            else:
-                self._tabulate(m, self.sums[m], self.tally[m])
+        self.energies[list(runs)] = self.new_energies[list(runs)]
+        if others := [m for m in range(len(self.tables)) if m not in runs]:
+            self._tabulate(others, self.sums, self.tally)

@@ -7,8 +7,8 @@ and a gradient only the table H_g = A phi'(g): two multiplications per entry of 
 A row of the embedding is followed by the item's own features at f(t), the anchor of the step. They are functions of
 f(t)_k, so they are looked up too, instead of being stored for each run.
 
-Blocks of rows are copied to where they stay in the second cache while the runs take turns on them. Within a block, rows
-of the same grid cell are taken four at a time, so that table rows are loaded and stored once for four.
+The runs take turns on a block of rows that stays in the second cache, while the next block is being fetched. Within a
+block, rows are taken in the order of their grid cells (`tupi.engines.rows`).
 
 Items are split into parts whose number depends on n alone, and parts are added in a fixed order: the result does not
 depend on how many threads there are.
@@ -22,6 +22,8 @@ from typing import Any
 import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from tupi.engines.rows import add, as_float, look_up_anchors, multiply
 
 ITEMS_PER_PART = 16_384
 MAX_PARTS = 16
@@ -44,110 +46,68 @@ def part_bounds(n: int) -> Array:
     return bounds
 
 
-@numba.njit(cache=True, inline="always")
-def _cell(x: float, cells: int) -> tuple[int, float]:
-    """Return the grid cell of a position in grid units, and how far into it; ends are clamped."""
-    if x <= 0.0:
-        return 0, 0.0
-    if x >= cells:
-        return cells - 1, 1.0
-    b = int(x)
-    return b, x - b
+@numba.njit(cache=True, fastmath=True)
+def _locate(x: Array, cells: int, cell: Array, share: Array) -> tuple[Any, Any]:
+    """Write the grid cells of positions in grid units, and how far into them; return the lowest and highest.
+
+    Positions beyond the grid are taken to its ends.
+    """
+    last, lowest, highest = np.int32(cells - 1), np.int32(cells - 1), np.int32(0)
+    for i in range(len(x)):
+        at = min(max(x[i], 0.0), float(cells))
+        b = max(min(np.int32(at), last), np.int32(0))
+        cell[i] = b
+        share[i] = at - b
+        lowest, highest = min(lowest, b), max(highest, b)
+    return lowest, highest
 
 
-@numba.njit(cache=True, inline="always")
-def _sort(cell: Array, count: int, starts: Array, order: Array) -> None:
-    """Write the order of the first ``count`` rows by cell; equal ones stay as they are."""
-    starts[:] = 0
-    for i in range(count):
+@numba.njit(cache=True)
+def _sort(cell: Array, lowest: int, highest: int, starts: Array, order: Array) -> None:
+    """Write the order of rows by cell; equal ones stay as they are."""
+    starts[lowest : highest + 2] = 0
+    for i in range(len(cell)):
         starts[cell[i] + 1] += 1
-    for c in range(1, len(starts)):
+    for c in range(lowest + 1, highest + 1):
         starts[c] += starts[c - 1]
-    for i in range(count):
+    for i in range(len(cell)):
         order[starts[cell[i]]] = i
         starts[cell[i]] += 1
 
 
 @numba.njit(cache=True, fastmath=True)
-def _dot_four(W: Array, a: int, b: int, c: int, d: int, below: Array, above: Array, out: Array) -> None:
-    """Write the products of four rows with the table's rows at both ends of their cell."""
-    p, q, r, s = W[a], W[b], W[c], W[d]
-    p0 = p1 = q0 = q1 = r0 = r1 = s0 = s1 = np.float32(0.0)
-    for j in range(len(below)):
-        p0 += p[j] * below[j]
-        p1 += p[j] * above[j]
-        q0 += q[j] * below[j]
-        q1 += q[j] * above[j]
-        r0 += r[j] * below[j]
-        r1 += r[j] * above[j]
-        s0 += s[j] * below[j]
-        s1 += s[j] * above[j]
-    out[a, 0], out[a, 1], out[b, 0], out[b, 1] = p0, p1, q0, q1
-    out[c, 0], out[c, 1], out[d, 0], out[d, 1] = r0, r1, s0, s1
-
-
-@numba.njit(cache=True, fastmath=True)
-def _dot_one(W: Array, a: int, below: Array, above: Array, out: Array) -> None:
-    p = W[a]
-    p0 = p1 = np.float32(0.0)
-    for j in range(len(below)):
-        p0 += p[j] * below[j]
-        p1 += p[j] * above[j]
-    out[a, 0], out[a, 1] = p0, p1
-
-
-@numba.njit(cache=True)
-def _dots(W: Array, count: int, cell: Array, order: Array, H: Array, out: Array) -> None:
-    """Write for each row its products with H at both ends of its cell."""
-    i = 0
-    while i < count:
-        b = cell[order[i]]
-        if i + 3 < count and cell[order[i + 3]] == b:
-            _dot_four(W, order[i], order[i + 1], order[i + 2], order[i + 3], H[b], H[b + 1], out)
-            i += 4
-        else:
-            _dot_one(W, order[i], H[b], H[b + 1], out)
-            i += 1
-
-
-@numba.njit(cache=True, fastmath=True)
-def _add_four(
-    below: Array, above: Array, W: Array, a: int, b: int, c: int, d: int, u: float, v: float, w: float, z: float
+def _move(
+    x: Array,
+    velocity: Array,
+    before: Array,
+    push: Array,
+    slope: Array,
+    length: float,
+    momentum: float,
+    end: float,
+    gradient: Array,
+    new_x: Array,
+    new_velocity: Array,
+    products: Array,
 ) -> None:
-    """Add four rows of one cell to the grid points at its ends; u to z are the shares of the upper one."""
-    p, q, r, s = W[a], W[b], W[c], W[d]
-    one = np.float32(1.0)
-    u0, v0, w0, z0 = one - u, one - v, one - w, one - z
-    for j in range(len(below)):
-        pj, qj, rj, sj = p[j], q[j], r[j], s[j]
-        below[j] += u0 * pj + v0 * qj + w0 * rj + z0 * sj
-        above[j] += u * pj + v * qj + w * rj + z * sj
-
-
-@numba.njit(cache=True, fastmath=True)
-def _add_one(below: Array, above: Array, W: Array, a: int, u: float) -> None:
-    p = W[a]
-    u0 = np.float32(1.0) - u
-    for j in range(len(below)):
-        pj = p[j]
-        below[j] += u0 * pj
-        above[j] += u * pj
-
-
-@numba.njit(cache=True)
-def _add_rows(W: Array, count: int, cell: Array, rights: Array, order: Array, sums: Array) -> None:
-    """Add hat_g(x) times each row to the grid points at both ends of its cell."""
-    i = 0
-    while i < count:
-        a = order[i]
-        g = cell[a]
-        if i + 3 < count and cell[order[i + 3]] == g:
-            b, c, d = order[i + 1], order[i + 2], order[i + 3]
-            _add_four(sums[g], sums[g + 1], W, a, b, c, d, rights[a], rights[b], rights[c], rights[d])
-            i += 4
-        else:
-            _add_one(sums[g], sums[g + 1], W, a, rights[a])
-            i += 1
+    """Write gradient and new positions of some items; add up what tells the curvature. See `descend`."""
+    gg, vy, yy = 0.0, 0.0, 0.0
+    for i in range(len(x)):
+        v = velocity[i]
+        g: Any = slope[i] if 0.0 < x[i] < end else np.float32(0.0)
+        if len(push) > 0:
+            g += push[i]
+        y = g - before[i]
+        gg += g * g
+        vy += v * y
+        yy += y * y
+        step = momentum * v - length * g
+        gradient[i] = g
+        new_velocity[i] = step
+        new_x[i] = x[i] + step
+    products[0] += gg
+    products[1] += vy
+    products[2] += yy
 
 
 @numba.njit(cache=True, inline="always")
@@ -197,7 +157,6 @@ def descend(
     tallies: Array,
     products: Array,
     partial: Array,
-    work: Array,
 ) -> None:
     """Take one step of each run: the gradient at x, x moved, and the grid sums at the new x, in one read of U.
 
@@ -241,8 +200,6 @@ def descend(
         To which g.g, velocity.(g - before) and (g - before).(g - before) are added.
     partial : ndarray of shape (parts, runs, G, R + r), float32
         Room to work in: sums of each part.
-    work : ndarray of shape (parts, BLOCK, R + r), float32
-        Room to work in: a block of rows.
     """
     rows, R = U.shape
     runs, points, r = anchor.shape
@@ -253,68 +210,31 @@ def descend(
     part_products = np.zeros((parts, runs, 3))
     part_tallies = np.zeros((parts, runs, 3, points))
     for part in numba.prange(parts):
-        W = work[part]
-        cell, order = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
-        rights, dots = np.empty(BLOCK, np.float32), np.empty((BLOCK, 2), np.float32)
-        starts = np.empty(points + 1, np.int64)
+        room, own = np.empty((BLOCK, R), np.float32), np.empty((BLOCK, r), np.float32)
+        cells_of, orders, starts = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32), np.empty(points + 1, np.int32)
+        shares, slopes = np.empty(BLOCK, np.float32), np.empty(BLOCK, np.float32)
         touched[part, :, 0], touched[part, :, 1] = 1, 0
         for start in range(bounds[part], bounds[part + 1], BLOCK):
             count = min(BLOCK, bounds[part + 1] - start)
-            for i in range(count):
-                w, row = W[i], U[start + i]
-                for j in range(R):
-                    w[j] = row[j]
+            cell, order, share, slope = cells_of[:count], orders[:count], shares[:count], slopes[:count]
+            W, at = as_float(U, start, count, room)
+            items = slice(first + start, first + start + count)
             for m in range(runs):
-                sums, seen, own, tally = partial[part, m], touched[part, m], anchor[m], part_tallies[part, m]
-                for i in range(count):
-                    b, right = _cell(anchor_x[m, first + start + i], cells)
-                    left32, right32 = np.float32(1.0 - right), np.float32(right)
-                    w, below, above = W[i, R:], own[b], own[b + 1]
-                    for j in range(r):
-                        w[j] = left32 * below[j] + right32 * above[j]
-                    cell[i], right = _cell(x[m, first + start + i], cells)
-                _sort(cell, count, starts, order)
-                _dots(W, count, cell, order, H[m], dots)
-                gg, vy, yy = 0.0, 0.0, 0.0
-                lowest, highest = cells, 0
-                for i in range(count):
-                    k = first + start + i
-                    at = x[m, k]
-                    g = 0.0
-                    if 0.0 < at < cells:
-                        b = cell[i]
-                        right = at - b
-                        g = (1.0 - right) * (dots[i, 0] + h[m, b]) + right * (dots[i, 1] + h[m, b + 1])
-                    if push.shape[1] > 0:
-                        g += push[m, k]
-                    v = velocity[m, k]
-                    y = g - before[m, k]
-                    gg += g * g
-                    vy += v * y
-                    yy += y * y
-                    v = momenta[m] * v - lengths[m] * g
-                    at += v
-                    gradient[m, k] = g
-                    new_velocity[m, k] = v
-                    new_x[m, k] = at
-                    b, right = _cell(at, cells)
-                    left = 1.0 - right
-                    tally[0, b] += left
-                    tally[0, b + 1] += right
-                    tally[1, b] += left * left
-                    tally[1, b + 1] += right * right
-                    tally[2, b] += left * right
-                    cell[i] = b
-                    rights[i] = right
-                    lowest = min(lowest, b)
-                    highest = max(highest, b)
-                _clear(sums, seen, lowest)
-                _clear(sums, seen, highest)
-                _sort(cell, count, starts, order)
-                _add_rows(W, count, cell, rights, order, sums)
-                part_products[part, m, 0] += gg
-                part_products[part, m, 1] += vy
-                part_products[part, m, 2] += yy
+                _locate(anchor_x[m, items], cells, cell, share)
+                end = bounds[part + 1] if m == 0 else 0  # one fetch of the next block for all runs
+                look_up_anchors(anchor[m], cell, share, own, U, start + BLOCK, end)
+                lowest, highest = _locate(x[m, items], cells, cell, share)
+                _sort(cell, lowest, highest, starts, order)
+                multiply(W, at, own, cell, share, order, H[m], h[m], slope)
+                _move(
+                    x[m, items], velocity[m, items], before[m, items], push[m, items], slope, lengths[m], momenta[m],
+                    float(cells), gradient[m, items], new_x[m, items], new_velocity[m, items], part_products[part, m],
+                )  # fmt: skip
+                lowest, highest = _locate(new_x[m, items], cells, cell, share)
+                _clear(partial[part, m], touched[part, m], lowest)
+                _clear(partial[part, m], touched[part, m], highest)
+                _sort(cell, lowest, highest, starts, order)
+                add(W, at, own, cell, share, order, partial[part, m], part_tallies[part, m])
     for part in range(parts):
         products += part_products[part]
         tallies += part_tallies[part]

@@ -38,16 +38,18 @@ class Table:
 
     Attributes
     ----------
-    phi : ndarray of shape (G, r)
-        The features, for linear interpolation.
+    phi, slopes : ndarray of shape (G, r)
+        The features and their derivatives, for linear interpolation.
+    exact : tuple of ndarray of shape (G, r)
+        Both as they are at the grid points.
     """
 
     def __init__(self, low: float, per_unit: float, points: int, sigma2: float, rank: int) -> None:
         self.low, self.per_unit, self.points, self.sigma2, self.rank = low, per_unit, points, sigma2, rank
         grid = low + np.arange(points) / per_unit
         kernel = PredictionKernel(grid, sigma2, rank, rcond=RANK_TOL, most=MAX_FEATURES, margin=0.0)
-        self._exact = kernel.features_and_slopes(grid)
-        self.phi, self.slopes = (smoothed(values) for values in self._exact)
+        self.exact = kernel.features_and_slopes(grid)
+        self.phi, self.slopes = (smoothed(values) for values in self.exact)
 
     @classmethod
     def covering(cls, f: Vector, points: int, sigma2: float, rank: int) -> Table:
@@ -91,8 +93,3 @@ class Table:
         result[:-1] += tally[2][:-1, None] * values[1:]
         result[1:] += tally[2][:-1, None] * values[:-1]
         return result
-
-    def quadratic_slope(self, mean: Vector, matrix: Matrix) -> Vector:
-        """Return (phi - mean)^T matrix phi' on the grid."""
-        phi, slopes = self._exact
-        return smoothed(np.einsum("gi,gi->g", (phi - mean) @ matrix, slopes))

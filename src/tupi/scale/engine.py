@@ -257,7 +257,7 @@ class DaskDescent:
         self._accepted = [False] * len(self._tables)
         products = found.products.copy()
         products[:, 1] /= per_unit
-        energies = np.array([self._land.evaluate(m) for m in range(len(self._tables))])
+        energies = self._land.evaluate(range(len(self._tables)))
         return energies, products
 
     def shorten(self, runs: Sequence[int], lengths: Sequence[float]) -> Vector:
@@ -268,7 +268,7 @@ class DaskDescent:
             which,
             self._blocks.each(moves.shortened, self._trials, tables=self._sent, runs=which, lengths=scaled),
         )
-        return np.array([self._land.evaluate(m) for m in which])
+        return self._land.evaluate(which)
 
     def accept(self, runs: Sequence[int]) -> None:
         """Go where these runs tried to; workers are told with the next move."""

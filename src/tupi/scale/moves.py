@@ -14,7 +14,7 @@ import numpy as np
 from distributed import get_worker
 from numpy.typing import NDArray
 
-from tupi.engines.passes import BLOCK, descend, part_bounds
+from tupi.engines.passes import descend, part_bounds
 from tupi.kernels.storage import aligned
 from tupi.scale.blocks import Block
 
@@ -142,7 +142,7 @@ def _pass(
     step, gradient, new_x = np.empty(x.shape, np.float32), np.empty(x.shape, np.float32), np.empty(x.shape)
     S, tally, products = np.zeros((runs, points, width)), np.zeros((runs, 3, points)), np.zeros((runs, 3))
     parts = len(part_bounds(x.shape[1])) - 1
-    room = aligned((parts, runs, points, width), clear=False), aligned((parts, BLOCK, width))
+    room = aligned((parts, runs, points, width), clear=False)
     nothing = np.zeros((runs, 0), np.float32)
     # Arrays that came over the network may be read-only, for which the pass would have to be compiled once more.
     codes, x, velocity, before, anchor_x, anchor = (
@@ -152,7 +152,7 @@ def _pass(
     with _alone():
         descend(
             codes, 0, x, velocity, before, anchor_x, anchor, H, h, nothing, np.array(lengths), np.array(momenta),
-            gradient, new_x, step, S, tally, products, *room,
+            gradient, new_x, step, S, tally, products, room,
         )  # fmt: skip
     S[:, :, :R] *= block.slope
     S[:, :, :R] += tally[:, 0, :, None] * block.offset
