@@ -188,4 +188,7 @@ def test_class_names_and_numbers():
 def test_no_warnings_for_good_input():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        tupi.denoise(SCORES, VIEWS, labels=np.where(np.arange(60) < 20, TRUTH, np.nan), method="tupi", n_iter=2)
+        result = tupi.denoise(
+            SCORES, VIEWS, labels=np.where(np.arange(60) < 20, TRUTH, np.nan), method="tupi", n_iter=2
+        )
+    assert np.isfinite(result.predictions).all()

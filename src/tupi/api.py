@@ -21,7 +21,7 @@ from tupi.methods.base import Fit, Method
 from tupi.paths import Watch
 from tupi.prepared import Prepared, Progress, silent
 from tupi.problem import make_problem
-from tupi.result import Denoised
+from tupi.result import Denoised, history_table, weights_table
 from tupi.scale.detect import check_installed, wants_dask
 
 
@@ -130,12 +130,12 @@ def denoise_prepared(prepared: Prepared, method: Method, callback: Watch | None 
     return Denoised(
         predictions=np.array(final),
         initial=np.array(problem.initial),
-        weights=_frame([step.weights for step in fit.steps], problem.names),
+        weights=weights_table(fit.steps, problem.names),
         dependence=_dependence(prepared, fit),
         evidence=evidence,
         method=method.name,
         params=fit.params | {"random_state": prepared.random_state},
-        history=_history(fit),
+        history=history_table(fit.steps, fit.scores),
         task=problem.task,
         index=problem.index,
         classes=problem.classes,
@@ -153,23 +153,6 @@ def _uncertainty(prepared: Prepared, fit: Fit) -> np.ndarray | None:
     everyone = np.full(prepared.problem.n, np.nan)
     everyone[prepared.items] = fit.uncertainty
     return everyone
-
-
-def _frame(rows: list[np.ndarray], names: list[str]) -> pd.DataFrame:
-    return pd.DataFrame(np.array(rows), columns=names, index=pd.RangeIndex(len(rows), name="step"))
-
-
-def _history(fit: Fit) -> pd.DataFrame:
-    frame = pd.DataFrame(
-        {
-            "energy_start": [step.energies[0] if step.energies else np.nan for step in fit.steps],
-            "energy_end": [step.energies[-1] if step.energies else np.nan for step in fit.steps],
-        },
-        index=pd.RangeIndex(len(fit.steps), name="step"),
-    )
-    if fit.scores:
-        frame["score"] = fit.scores
-    return frame
 
 
 def _dependence(prepared: Prepared, fit: Fit) -> pd.DataFrame:

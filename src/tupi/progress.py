@@ -64,9 +64,10 @@ class ProgressBar:
         self._update(f"{self._prefix}{sentence}")
 
     def step(self, step: Any) -> None:
-        """Show a step of the method; step 0 begins a new setting."""
+        """Show a step of the method; each setting that is tried begins with step 0, and they advance side by side."""
         self._settings += step.t == 0
-        self._update(f"{self._prefix}Denoising: setting {max(self._settings, 1)}, step {step.t}")
+        tried = f" under {self._settings} settings" if self._settings > 1 else ""
+        self._update(f"{self._prefix}Denoising{tried}, step {step.t}")
 
     def _update(self, description: str, **fields: Any) -> None:
         if self._bar is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from tupi.atomic import write_atomically
+from tupi.denoiser import Step
 from tupi.errors import InputError
 
 FORMAT = 1  # of saved files
@@ -54,6 +56,26 @@ class Evidence:
     def gain(self) -> float:
         """How much better the new predictions are."""
         return self.after - self.before
+
+
+def weights_table(steps: Sequence[Step], names: Sequence[str]) -> pd.DataFrame:
+    """Return the weights of the views, one row per step."""
+    rows = np.array([step.weights for step in steps])
+    return pd.DataFrame(rows, columns=list(names), index=pd.RangeIndex(len(rows), name="step"))
+
+
+def history_table(steps: Sequence[Step], scores: Sequence[float]) -> pd.DataFrame:
+    """Return the energy before and after each step and, if there are any, the scores on the labels."""
+    frame = pd.DataFrame(
+        {
+            "energy_start": [step.energies[0] if step.energies else np.nan for step in steps],
+            "energy_end": [step.energies[-1] if step.energies else np.nan for step in steps],
+        },
+        index=pd.RangeIndex(len(steps), name="step"),
+    )
+    if scores:
+        frame["score"] = scores
+    return frame
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import TypeVar
 
@@ -22,6 +22,11 @@ Result = TypeVar("Result")
 def _blas() -> ThreadpoolController:
     """Return what controls BLAS; looking for the libraries takes milliseconds, so once is enough."""
     return ThreadpoolController()
+
+
+def one_blas_thread() -> AbstractContextManager[object]:
+    """Return a context in which BLAS runs on one thread; entered or not, it holds from the call on."""
+    return _blas().limit(limits=1)
 
 
 def available_cores() -> int:
@@ -42,7 +47,7 @@ def threads_for(n_threads: int | None, entries: int) -> Iterator[int]:
     wanted = 1 if entries < SMALL else min(n_threads or available_cores(), before)
     numba.set_num_threads(wanted)
     try:
-        with _blas().limit(limits=1):
+        with one_blas_thread():
             yield wanted
     finally:
         numba.set_num_threads(before)
@@ -54,7 +59,7 @@ def in_order(function: Callable[[Argument], Result], arguments: Sequence[Argumen
     Only a few results exist at a time. BLAS runs on one thread in each.
     """
     workers = numba.get_num_threads()
-    with _blas().limit(limits=1):
+    with one_blas_thread():
         if workers == 1 or len(arguments) == 1:
             yield from map(function, arguments)
             return

@@ -3,7 +3,7 @@ from typing import ClassVar
 
 import pytest
 
-from tupi.experiments.experiment import Experiment
+from tupi.experiments.experiment import TrialExperiment
 from tupi.experiments.runner import CellsFailedError, missing, records, run
 from tupi.experiments.store import Cell
 from tupi.experiments.table1 import Table1
@@ -11,7 +11,7 @@ from tupi.methods.tupi import Tupi
 
 
 @dataclass(frozen=True)
-class Counted(Experiment):
+class Counted(TrialExperiment):
     """An experiment that costs nothing, and fails on demand."""
 
     name: ClassVar[str] = "counted"

@@ -75,14 +75,14 @@ def denoise(
     """
     # Here and in the other commands: imports that take a second wait until the command runs, so that --help does not.
     import tupi
-    from tupi.cli.printing import collected_warnings, facts, print_json, print_summary
+    from tupi.cli.printing import collected_warnings, common_facts, facts, print_json, print_summary
     from tupi.files import read_inputs, write_result
     from tupi.methods import make_method
     from tupi.progress import ProgressBar
 
     paths = named_paths(features)
     if scheduler is not None:
-        from tupi.cli.scale import Files, cluster_facts, denoise_on_cluster, print_cluster_summary
+        from tupi.cli.scale import Files, denoise_on_cluster, print_cluster_summary
 
         if report is not None or save is not None:
             raise InputError("--report, --save: found with --scheduler; accepted there: --out alone.")
@@ -96,7 +96,7 @@ def denoise(
         for warning in warned:
             click.echo(f"tupi: warning: {warning}", err=True)
         if as_json:
-            print_json(cluster_facts(found, out, warned))
+            print_json(common_facts(found, {"out": str(out)}, warned))
         elif not quiet:
             print_cluster_summary(found, out)
         return

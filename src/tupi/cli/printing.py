@@ -24,8 +24,9 @@ from tupi.files import Inputs
 from tupi.result import Denoised
 from tupi.summary import summary
 
-if TYPE_CHECKING:  # the demonstration's rankers and data are of no use to other commands
+if TYPE_CHECKING:  # the demonstration's rankers and data, and Dask, are of no use to other commands
     from tupi.demo import Demo
+    from tupi.scale.result import DistributedDenoised
 
 CHOSEN = ("lam", "sigma_w2", "n_iter", "kernel")  # settings that people ask about first
 
@@ -50,9 +51,18 @@ def collected_warnings() -> Iterator[list[str]]:
 
 def facts(result: Denoised, inputs: Inputs, written: dict[str, str], warned: list[str]) -> dict[str, Any]:
     """Return everything a script may want to know about a run."""
+    return common_facts(result, written, warned) | {
+        "id": inputs.id_column,
+        "scores": list(inputs.score_columns),
+        "matched_by_order": list(inputs.by_order),
+    }
+
+
+def common_facts(result: Denoised | DistributedDenoised, written: dict[str, str], warned: list[str]) -> dict[str, Any]:
+    """Return what there is to know about a run wherever it ran."""
     return {
         "tupi": __version__,
-        "n": len(result.initial),
+        "n": result.initial.shape[0],
         "task": result.task,
         "method": result.method,
         "params": result.params,
@@ -60,9 +70,6 @@ def facts(result: Denoised, inputs: Inputs, written: dict[str, str], warned: lis
         "evidence": None if result.evidence is None else asdict(result.evidence) | {"gain": result.evidence.gain},
         "weights": result.weights.iloc[-1].to_dict(),
         "dependence": result.dependence.to_dict(orient="index"),
-        "id": inputs.id_column,
-        "scores": list(inputs.score_columns),
-        "matched_by_order": list(inputs.by_order),
         "notes": list(result.notes),
         "warnings": warned,
         "outputs": written,

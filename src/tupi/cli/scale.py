@@ -243,21 +243,3 @@ def print_cluster_summary(result: DistributedDenoised, out: Path) -> None:
         click.echo(result.evidence.sentence)
     for line in (*result.notes, f"Wrote {out}."):
         click.echo(line)
-
-
-def cluster_facts(result: DistributedDenoised, out: Path, warned: list[str]) -> dict[str, Any]:
-    """Return everything a script may want to know about a run on a cluster."""
-    from dataclasses import asdict
-
-    return {
-        "n": result.initial.shape[0],
-        "method": result.method,
-        "params": result.params,
-        "changed": result.changed,
-        "evidence": None if result.evidence is None else asdict(result.evidence) | {"gain": result.evidence.gain},
-        "weights": result.weights.iloc[-1].to_dict(),
-        "dependence": result.dependence.to_dict(orient="index"),
-        "notes": list(result.notes),
-        "warnings": warned,
-        "outputs": {"out": str(out)},
-    }

@@ -1,3 +1,3 @@
-"""Engines: how sums over items are computed. All offer `dependence` and `objective` (`tupi.denoiser.Engine`)."""
+"""Engines: how sums over items are computed. All are a `tupi.denoiser.Engine`."""
 
 ENGINES = ("fused", "reference", "exact", "dask")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -77,16 +78,16 @@ class PlainDescent:
         return [PlainState(f, self._dependence(f)) for f in standard]
 
 
-class PlainEngine:
+class PlainEngine(ABC):
     """An engine that says how to compute dependence and the energy of one run; the rest follows."""
 
+    @abstractmethod
     def dependence(self, f: Vector) -> Vector:
         """Return the normalised HSIC of f with each view."""
-        raise NotImplementedError
 
+    @abstractmethod
     def objective(self, f: Vector, weights: Vector, lam: float) -> Objective:
         """Return the energy of step t, whose f(t) is ``f``, as a function with its gradient."""
-        raise NotImplementedError
 
     def begin(self, f: Vector) -> PlainState:
         """Return the state at the initial predictions."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from tupi.errors import InputError
-from tupi.experiments.experiment import Experiment, accuracies
+from tupi.experiments.experiment import TrialExperiment, accuracies
 from tupi.experiments.page import check, figure, picture, table
 from tupi.experiments.protocol import Trial
 from tupi.experiments.sources import SOURCES
@@ -28,7 +28,7 @@ SECONDS = {"mfeat": 7.0, "pubfig": 2.0, "osr": 2.5, "sarcos": 14.0, "shoes": 20.
 
 
 @dataclass(frozen=True)
-class Accuracy(Experiment):
+class Accuracy(TrialExperiment):
     """The configuration.
 
     Parameters

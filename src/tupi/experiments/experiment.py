@@ -59,6 +59,26 @@ class Experiment(ABC):
 
     def needs(self, cell: Cell) -> list[Cell]:
         """Return the cells of f^I that a cell reads."""
+        return []
+
+    @abstractmethod
+    def compute(self, cell: Cell, store: Store) -> dict[str, Any]:
+        """Return the result of a cell, ready for JSON; what it needs must be in the store."""
+
+    @abstractmethod
+    def seconds(self, dataset: str) -> float:
+        """Return about how long a cell takes, for the estimate of the time left."""
+
+    @abstractmethod
+    def section(self, records: Sequence[dict[str, Any]], pictures: Path) -> str:
+        """Return the experiment's part of the page, from the records of its cells, and draw its pictures."""
+
+
+class TrialExperiment(Experiment):
+    """An experiment whose cells are trials: f^I of one target under one seed."""
+
+    def needs(self, cell: Cell) -> list[Cell]:
+        """Return the cells of f^I that a cell reads."""
         return initial_cells(cell.dataset, cell.target, cell.seed, self.protocol)
 
     def compute(self, cell: Cell, store: Store) -> dict[str, Any]:
@@ -68,14 +88,6 @@ class Experiment(ABC):
     @abstractmethod
     def run(self, trial: Trial) -> dict[str, Any]:
         """Return the result of a trial, ready for JSON."""
-
-    @abstractmethod
-    def seconds(self, dataset: str) -> float:
-        """Return about how long a cell takes, for the estimate of the time left."""
-
-    @abstractmethod
-    def section(self, records: Sequence[dict[str, Any]], pictures: Path) -> str:
-        """Return the experiment's part of the page, from the records of its cells, and draw its pictures."""
 
 
 def accuracies(records: Sequence[dict[str, Any]]) -> pd.DataFrame:

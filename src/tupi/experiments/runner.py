@@ -14,13 +14,12 @@ from itertools import chain
 from typing import Any
 
 import numba
-from threadpoolctl import threadpool_limits
 
 from tupi.experiments.experiment import Experiment
 from tupi.experiments.protocol import Protocol, initial_scores, initial_settings
 from tupi.experiments.sources import dataset_of
 from tupi.experiments.store import Cell, Store
-from tupi.threads import available_cores
+from tupi.threads import available_cores, one_blas_thread
 
 INITIAL_SECONDS = 3.5  # about how long f^I takes: a rank SVM and five shapes of a network
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -175,4 +174,4 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor | None]:
 def _start_process() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears of it, and lets running cells finish
     numba.set_num_threads(1)
-    threadpool_limits(1)
+    one_blas_thread()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,12 +13,11 @@ import numpy as np
 from tupi import __version__
 from tupi.experiments.experiment import Experiment, plain
 from tupi.experiments.page import check, picture, table
-from tupi.experiments.protocol import Trial
 from tupi.experiments.store import Cell, Store
 from tupi.methods.tupi import Tupi
 from tupi.prepared import Prepared
 from tupi.problem import make_problem
-from tupi.threads import available_cores
+from tupi.threads import available_cores, threads_for
 
 SECONDS_PER_ITEM = {"fused": 8e-5, "reference": 6e-4, "exact": 1e-2}
 
@@ -55,18 +54,12 @@ class Scaling(Experiment):
         """Return one cell per engine and size, whatever the datasets and seeds."""
         return [Cell(self.label, "synthetic", f"{engine} {n}", 0) for engine, sizes in self.sizes for n in sizes]
 
-    def needs(self, cell: Cell) -> list[Cell]:
-        """Return nothing: the data are made on the spot."""
-        return []
-
     def settings(self, dataset: str) -> dict[str, Any]:
         """Return the configuration, and how many cores there are."""
         return {"tupi": __version__, "experiment": plain(self), "cores": available_cores()}
 
     def compute(self, cell: Cell, store: Store) -> dict[str, Any]:
         """Return seconds to embed the views and to take the steps."""
-        from dataclasses import replace
-
         engine, n = cell.target.split()
         predictions, views = make_items(int(n), self.n_views, self.n_columns)
         method = replace(self.method, engine=engine)
@@ -74,16 +67,13 @@ class Scaling(Experiment):
         method.fit(warm, None)  # compiled code is compiled on its first call
         start = time.perf_counter()
         prepared = Prepared(make_problem(predictions, views))
-        steps = method.settings(False)[0].steps(prepared)
-        next(steps)  # embeds
-        embedded = time.perf_counter()
-        n_steps = sum(1 for _ in steps)
+        with threads_for(None, int(n) * self.n_views * method.rank):
+            steps = method.settings(False)[0].steps(prepared)
+            next(steps)  # embeds
+            embedded = time.perf_counter()
+            n_steps = sum(1 for _ in steps)
         end = time.perf_counter()
         return {"n": int(n), "engine": engine, "embed": embedded - start, "step": (end - embedded) / n_steps}
-
-    def run(self, trial: Trial) -> dict[str, Any]:
-        """Cells are not trials."""
-        raise NotImplementedError
 
     def seconds(self, dataset: str) -> float:
         """Return about how long a cell takes, on average."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tupi.experiments.experiment import Experiment
+from tupi.experiments.experiment import TrialExperiment
 from tupi.experiments.page import picture, table
 from tupi.experiments.protocol import Trial
 from tupi.experiments.sources import SOURCES
@@ -20,7 +20,7 @@ ATTRIBUTES = {"pubfig": 2, "osr": 2, "shoes": 5}
 
 
 @dataclass(frozen=True)
-class Surface(Experiment):
+class Surface(TrialExperiment):
     """The configuration.
 
     Parameters

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tupi.experiments import paper
-from tupi.experiments.experiment import Experiment, accuracies
+from tupi.experiments.experiment import TrialExperiment, accuracies
 from tupi.experiments.page import check, figure, table
 from tupi.experiments.protocol import SVM_ONLY, Array, Trial
 from tupi.methods.base import Method
@@ -21,7 +21,7 @@ COLUMNS = paper.TABLE1_COLUMNS
 
 
 @dataclass(frozen=True)
-class Table1(Experiment):
+class Table1(TrialExperiment):
     """The configuration.
 
     Parameters

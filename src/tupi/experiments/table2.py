@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tupi.experiments import paper
-from tupi.experiments.experiment import Experiment, accuracies
+from tupi.experiments.experiment import TrialExperiment, accuracies
 from tupi.experiments.page import check, figure, table
 from tupi.experiments.protocol import Trial
 from tupi.methods.base import Method
@@ -19,7 +19,7 @@ from tupi.methods.tupi import Tupi
 
 
 @dataclass(frozen=True)
-class Table2(Experiment):
+class Table2(TrialExperiment):
     """The configuration.
 
     Parameters

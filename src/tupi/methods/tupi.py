@@ -235,14 +235,16 @@ class Tupi(Method):
             choice = choose(settings, path_of, prepared, labels, self.patience, watch)
         chosen = replace(choice.setting, n_iter=choice.t) if choice.t else choice.setting
         step = choice.path.upto(choice.t)[-1]
-        note = (
-            f"lam={chosen.lam:g}, sigma_w2={chosen.sigma_w2:g} and {choice.t} steps scored best "
-            f"of {choice.tried} settings on the labels."
-            if choice.t
-            else f"None of {choice.tried} settings scored better on the labels than the initial predictions."
-        )
+        note = chosen.why(choice.t, choice.tried)
         params = chosen.params() | {"n_iter": choice.t}
         return Fit(step.f, params, choice.path.upto(choice.t), choice.scores[: choice.t + 1], (note,))
+
+    def why(self, t: int, tried: int) -> str:
+        """Return the sentence that says why this setting and ``t`` steps were chosen out of so many settings."""
+        if not t:
+            return f"None of {tried} settings scored better on the labels than the initial predictions."
+        best = f"lam={self.lam:g}, sigma_w2={self.sigma_w2:g} and {t} steps"
+        return f"{best} scored best of {tried} settings on the labels."
 
     def _unlabelled(self, setting: Tupi, path: Path, watch: Watch | None) -> Fit:
         t = 0

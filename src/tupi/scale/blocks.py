@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from tupi.kernels.basis import LEADING
 from tupi.kernels.embedding import GaussianFeatures, Moments, padded
 from tupi.kernels.storage import aligned
 from tupi.scale.facts import present_rows
+from tupi.threads import one_blas_thread
 from tupi.views import BLOCK, standardized
 
 MOST = 32767  # the largest 16-bit number that is used
@@ -89,7 +89,7 @@ def embed(scores: Array, *views: Array, maps: Sequence[ViewMap]) -> Block:
     offsets = np.cumsum([0, *(each.features.width for each in maps)])
     phi = np.zeros((len(items), padded(int(offsets[-1]))), np.float32)
     moments = [Moments(each.features.width) for each in maps]
-    with threadpool_limits(1):
+    with one_blas_thread():
         for start in range(0, len(items), BLOCK):
             chosen = items[start : start + BLOCK]
             for i, (X, here) in enumerate(zip(views, present, strict=True)):

@@ -19,7 +19,7 @@ from tupi.methods.base import Method, check_positive
 from tupi.methods.tupi import Tupi
 from tupi.paths import Watch
 from tupi.problem import TASKS
-from tupi.result import Evidence
+from tupi.result import Evidence, history_table, weights_table
 from tupi.scale import prepare
 from tupi.scale.blocks import diagonals
 from tupi.scale.checkpoint import Checkpoint, fingerprint
@@ -108,7 +108,7 @@ def denoise_distributed(
             choices = follow_all(paths, labelled, chosen.patience, callback, save)
             k, t = choices.best, choices.t
             scores, final = choices.scores[k][: t + 1], paths.best[2] if paths.best is not None else None
-            notes = (*notes, _chosen_note(settings[k], t, len(settings)))
+            notes = (*notes, settings[k].why(t, len(settings)))
             progress("Judging the gain on held-out labels")
             evidence = labelled.judge(paths.values, chosen.patience, t > 0)
         final = final if t else None
@@ -117,12 +117,12 @@ def denoise_distributed(
         return DistributedDenoised(
             predictions=_predictions(problem, blocks, final, owned=options.client is None),
             initial=lazy_vector(column, problem.score_blocks, np.diff(problem.bounds).tolist()),
-            weights=_frame([step.weights for step in steps], list(problem.views)),
+            weights=weights_table(steps, list(problem.views)),
             dependence=_dependence(blocks, engine.begin(), final, list(problem.views)),
             evidence=evidence,
             method=chosen.name,
             params=settings[k].params() | {"n_iter": t, "engine": "dask", "random_state": random_state},
-            history=_history(steps, scores),
+            history=history_table(steps, scores),
             task=task,
             notes=notes,
             changed=t > 0,
@@ -161,13 +161,6 @@ def _key(problem: prepare.Distributed, settings: list[Tupi], labels: Labels | No
     return fingerprint(*texts, problem.bounds, *problem.samples, *statistics, *known)
 
 
-def _chosen_note(setting: Tupi, t: int, tried: int) -> str:
-    if not t:
-        return f"None of {tried} settings scored better on the labels than the initial predictions."
-    best = f"lam={setting.lam:g}, sigma_w2={setting.sigma_w2:g} and {t} steps"
-    return f"{best} scored best of {tried} settings on the labels."
-
-
 def _predictions(problem: prepare.Distributed, blocks: Blocks, final: DaskState | None, owned: bool) -> Any:
     """Return the predictions in the input's scale as a Dask array, in files if the cluster is about to end."""
     sizes = np.diff(problem.bounds).tolist()
@@ -191,23 +184,6 @@ def _same(values: Array) -> Array:
 
 def _spooled(place: tuple[Spool, int]) -> Array:
     return read_spooled(*place)
-
-
-def _frame(rows: list[Array], names: list[str]) -> pd.DataFrame:
-    return pd.DataFrame(np.array(rows), columns=names, index=pd.RangeIndex(len(rows), name="step"))
-
-
-def _history(steps: list[Any], scores: list[float]) -> pd.DataFrame:
-    frame = pd.DataFrame(
-        {
-            "energy_start": [step.energies[0] if step.energies else np.nan for step in steps],
-            "energy_end": [step.energies[-1] if step.energies else np.nan for step in steps],
-        },
-        index=pd.RangeIndex(len(steps), name="step"),
-    )
-    if scores:
-        frame["score"] = scores
-    return frame
 
 
 def _dependence(blocks: Blocks, initial: DaskState, final: DaskState | None, names: list[str]) -> pd.DataFrame:
