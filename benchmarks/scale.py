@@ -90,7 +90,7 @@ def run_dask(folder: Path, steps: int, workers: int, memory: str) -> dict:
         Client(cluster) as client,
     ):
         before = set(client.run(_process).values())
-        with Peaks(before) as peaks:
+        with Peaks(before, folder / "spill") as peaks:
             clock = Clock(lambda: time.process_time() + peaks.cpu())
             result = tupi.denoise(
                 str(folder / "scores.parquet"),
@@ -105,7 +105,6 @@ def run_dask(folder: Path, steps: int, workers: int, memory: str) -> dict:
             result.to_parquet(folder / "out")
             clock.say("end")
         after = set(client.run(_process).values())
-        spilled = sum(client.run(_spilled).values()) / 1e9
         np.save(folder / "dask.npy", result.compute())
     return {
         "engine": "dask",
@@ -113,7 +112,7 @@ def run_dask(folder: Path, steps: int, workers: int, memory: str) -> dict:
         "phases": clock.phases,
         "peak_gb": [round(peak / 1e9, 2) for peak in peaks.highest.values()],
         "restarted": len(before - after),
-        "spilled_gb": round(spilled, 2),
+        "spilled_gb": round(peaks.spilled / 1e9, 2),
     }
 
 
@@ -123,8 +122,11 @@ def _process() -> int:
     return os.getpid()
 
 
-def _spilled(dask_worker: object) -> int:
-    return int(dask_worker.data.spilled_total.disk)  # type: ignore[attr-defined]
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:  # it was there a moment ago
+        return 0
 
 
 class Clock:
@@ -158,10 +160,11 @@ class Clock:
 
 
 class Peaks:
-    """The highest resident memory of some processes, looked at ten times a second."""
+    """The highest resident memory of some processes and the most in a folder, looked at ten times a second."""
 
-    def __init__(self, processes: set[int]) -> None:
+    def __init__(self, processes: set[int], folder: Path) -> None:
         self.highest = dict.fromkeys(processes, 0)
+        self.spilled, self._folder = 0, folder
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
 
@@ -175,6 +178,7 @@ class Peaks:
                 except psutil.NoSuchProcess:
                     continue
                 self.highest[process] = max(self.highest[process], rss)
+            self.spilled = max(self.spilled, sum(map(_size, self._folder.glob("**/storage/*"))))
 
     def cpu(self) -> float:
         """Return the CPU seconds of those that live."""

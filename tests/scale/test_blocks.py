@@ -59,12 +59,16 @@ def embedded(views, scores, cuts):
 
 def test_blocks_hold_the_normalised_factor():
     _, scores, views = make_items(3000)
-    found, maps, offsets = embedded(views, scores, [0, 700, 2100, 3000])
+    cuts = [0, 700, 2100, 3000]
+    found, maps, offsets = embedded(views, scores, cuts)
     U = np.concatenate([block.codes * block.slope + block.offset for block in found])
     covered = ~(np.isnan(views["a"]).all(axis=1) & np.isnan(views["b"]).all(axis=1))
-    assert len(U) == covered.sum() < 3000
+    items = np.concatenate([start + block.items for start, block in zip(cuts[:-1], found, strict=True)])
+    assert sorted(items) == np.flatnonzero(covered).tolist()
+    assert len(items) < 3000
+    assert all((np.diff(block.taking_part) >= 0).all() for block in found)  # in the order of their predictions
     for i, each in enumerate(maps):
-        X = list(views.values())[i][covered]
+        X = list(views.values())[i][items]
         here = ~np.isnan(X).all(axis=1)
         phi = each(X[here])
         phi -= phi.mean(axis=0)
@@ -126,7 +130,7 @@ def test_order_statistics_come_from_counts(spread):
     f = np.random.default_rng(0).normal(size=50_001)
     f[:20] *= spread  # far outliers must not coarsen the rest
     f = (f - f.mean()) / f.std()
-    block = on_workers.Block(f, None, np.zeros((len(f), 0), np.int16), np.zeros(0), np.zeros(0), [])
+    block = on_workers.Block(f, np.arange(len(f)), np.zeros((len(f), 0), np.int16), np.zeros(0), np.zeros(0), [])
     low, high = f.min(), f.max()
     counts = on_workers.histogram(block, (1.0, 0.0, 1.0), low, high)
     ranks = np.linspace(0, len(f) - 1, 1000).astype(int)

@@ -1,7 +1,9 @@
 """The engine `dask` against the fused one, on a real cluster of two processes."""
 
 import os
+import re
 import threading
+import urllib.request
 from pathlib import Path
 
 import numpy as np
@@ -135,6 +137,21 @@ def test_a_local_cluster_starts_and_stops(tmp_path, monkeypatch):
     assert os.listdir(tmp_path)
     del found
     assert not [path for path in os.listdir(tmp_path) if path.startswith("tupi-")]
+
+
+def test_the_dashboard_that_is_named_is_there(client):
+    _, scores, views = make_items(3000)
+    said = []
+
+    def look(sentence):
+        link = re.search(r"dashboard (http\S+)", sentence)
+        if link:
+            with urllib.request.urlopen(link[1], timeout=20) as page:
+                said.append((page.status, b"Dask" in page.read()))
+
+    tupi.denoise(scores, views, client=client, progress=look, **SETTINGS)
+    assert said
+    assert set(said) == {(200, True)}
 
 
 def test_memory_that_the_process_had_before_does_not_stop_a_local_cluster():

@@ -65,6 +65,41 @@ def _held(dask_worker):
     return sum(isinstance(value, Block) for value in dask_worker.data.values())
 
 
+def test_blocks_that_do_not_fit_are_spilled_and_come_back():
+    import logging
+
+    import dask
+    from distributed import Client, LocalCluster
+
+    _, scores, views = make_items(60_000)
+    expected = tupi.denoise(scores, views, **SETTINGS).predictions
+    spilled = []
+    # Each worker may keep a tenth of what its blocks take.
+    limits = {"distributed.worker.memory.target": 0.001, "distributed.worker.memory.spill": 0.9}
+    with (
+        dask.config.set(limits),
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="1GB",
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        workers = set(client.run(os.getpid).values())
+        found = tupi.denoise(
+            scores, views, client=client, callback=lambda _: spilled.extend(client.run(_spilled).values()), **SETTINGS
+        )
+        assert apart(found.compute(), expected) < 1e-4
+        assert set(client.run(os.getpid).values()) == workers
+    assert max(spilled) > 2e6
+
+
+def _spilled(dask_worker):
+    return dask_worker.data.spilled_total.disk
+
+
 CODE = """
 import os, signal, sys
 import tupi

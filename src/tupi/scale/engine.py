@@ -15,6 +15,7 @@ from tupi.engines.landscape import Landscape, column_weights, dependence, moment
 from tupi.engines.table import Table, grid_points
 from tupi.errors import InputError
 from tupi.scale import moves
+from tupi.scale.blocks import Block
 from tupi.scale.moves import Sums, Tables
 
 FAN_IN = 8  # sums that one task adds
@@ -178,17 +179,18 @@ class LazyPredictions:
     def to_dask(self) -> Any:
         """Return a Dask array."""
         state = self._state
-        return lazy_vector(predicted, state.places, state.blocks.counts, state.table.low, state.table.per_unit)
+        parts = list(zip(state.blocks.futures, state.places, strict=True))
+        return lazy_vector(predicted, parts, state.blocks.counts, state.table.low, state.table.per_unit)
 
     def compute(self) -> Vector:
         """Return all of it in memory."""
         return self.to_dask().compute(scheduler=self._state.blocks.client)
 
 
-def predicted(place: moves.Place, low: float, per_unit: float) -> Vector:
-    """Return the predictions of a block's items."""
-    trial, run, moved = place
-    return trial.reached(run, moved) / per_unit + low
+def predicted(part: tuple[Block, moves.Place], low: float, per_unit: float) -> Vector:
+    """Return the predictions of a block's items that take part, in their own order."""
+    block, (trial, run, moved) = part
+    return (trial.reached(run, moved) / per_unit + low)[np.argsort(block.items)]
 
 
 def lazy_vector(function: Callable[..., Any], parts: Sequence[Any], sizes: Sequence[int], *arguments: Any) -> Any:

@@ -26,9 +26,8 @@ Array = NDArray[Any]
 
 def look_up(block: Block, rows: Array) -> tuple[Array, Array]:
     """Return the predictions of some rows of a block, and their number among those that take part (-1: they do not)."""
-    ranks = np.arange(len(block.initial)) if block.covered is None else np.cumsum(block.covered) - 1
-    if block.covered is not None:
-        ranks = np.where(block.covered, ranks, -1)
+    ranks = np.full(len(block.initial), -1)
+    ranks[block.items] = np.arange(len(block.items))
     return block.initial[rows], ranks[rows]
 
 

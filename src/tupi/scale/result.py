@@ -97,10 +97,8 @@ def restored(block: Block, place: Place | None, low: float, per_unit: float, sca
         return block.initial
     trial, run, moved = place
     values = (trial.reached(run, moved) / per_unit + low) * scale + shift
-    if block.covered is None:
-        return values
     result = block.initial.copy()
-    result[block.covered] = values
+    result[block.items] = values
     return result
 
 
