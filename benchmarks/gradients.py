@@ -173,11 +173,11 @@ def _stages(subject: Subject) -> dict[str, float]:
 
 
 def sweep(subject: Subject, rounds: int, n_iter: int = 20) -> Part:
-    """Part 3: 25 settings side by side, all steps kept, against one."""
+    """Part 3: 25 settings side by side, all steps kept, against one: from raw arrays, and once embedded."""
     settings = [replace(SETTING, lam=lam, sigma_w2=width, n_iter=n_iter) for lam in LAMS for width in WIDTHS]
 
-    def follow(chosen: list[Tupi]) -> list[list[Step]]:
-        runs = [subject.run(setting) for setting in chosen]
+    def follow(chosen: list[Tupi], prepared: Prepared) -> list[list[Step]]:
+        runs = [setting.runs(prepared)[0] for setting in chosen]
         paths: list[list[Step]] = [[] for _ in runs]
         for _ in range(n_iter + 1):
             advance(runs)
@@ -188,14 +188,25 @@ def sweep(subject: Subject, rounds: int, n_iter: int = 20) -> Part:
     middle = [settings[len(settings) // 2]]
     context = compiled(subject.threads)
     with context():
-        follow(middle)  # embeds and compiles
+        follow(middle, subject.prepared)  # embeds and compiles
+
+    def raw() -> Prepared:
+        return Prepared(make_problem(subject.scores, subject.views))
+
     times = side_by_side(
-        {"one": Contestant(lambda: follow(middle), context), "sweep": Contestant(lambda: follow(settings), context)},
+        {
+            "one": Contestant(lambda: follow(middle, raw()), context),
+            "sweep": Contestant(lambda: follow(settings, raw()), context),
+            "one, embedded": Contestant(lambda: follow(middle, subject.prepared), context),
+            "sweep, embedded": Contestant(lambda: follow(settings, subject.prepared), context),
+        },
         rounds,
         clock=subject.clock,
     )
-    figures = [
-        ratio("3", f"sweep of {len(settings)} settings / one run", times["sweep"], times["one"], 12, "at most"),
-        Figure("3", f"one run, T = {n_iter}", times["one"].median, best=times["one"].least, form="{:.2f} s"),
-    ]
+    figures = []
+    for suffix, meaning in (("", "from raw arrays"), (", embedded", "once embedded")):
+        one, all_of_them = times[f"one{suffix}"], times[f"sweep{suffix}"]
+        name = f"sweep of {len(settings)} settings / one run, {meaning}"
+        figures.append(ratio("3", name, all_of_them, one, 12, "at most"))
+        figures.append(Figure("3", f"one run, T = {n_iter}, {meaning}", one.median, best=one.least, form="{:.2f} s"))
     return Part(figures, {"seconds": {name: each.summary() for name, each in times.items()}})

@@ -36,8 +36,8 @@ def write_page(
         found = records(experiment, store, datasets, seeds)
         if not found:
             continue
-        # A protocol that is not the usual one is part of the title.
-        how = ", f^I by rank SVM alone" if experiment.protocol == SVM_ONLY != PROTOCOL else ""
+        twice = PROTOCOL != SVM_ONLY and sum(one.name == experiment.name for one in experiments) > 1
+        how = (READINGS[experiment.protocol == SVM_ONLY]) if twice else ""
         minutes = sum(record["seconds"] for record in found) / 60
         n_seeds = len({record["cell"]["seed"] for record in found})
         took = (
@@ -45,6 +45,9 @@ def write_page(
         )
         parts.append(f"## {experiment.title}{how}\n\n{experiment.section(found, pictures)}\n{took}\n")
     return write_atomically(out / "results.md", "\n".join(parts).encode())
+
+
+READINGS = {True: ", f^I by rank SVM alone", False: ", f^I by rank SVM or rank network"}  # parts of titles
 
 
 def _introduction(datasets: Sequence[str], seeds: Sequence[int]) -> str:
@@ -63,7 +66,10 @@ def _introduction(datasets: Sequence[str], seeds: Sequence[int]) -> str:
         f"Items that trained f^I are neither denoised nor judged. Seeds {min(seeds)} to {max(seeds)}. PubFig, "
         "OSR and Shoes: the other attributes' rankers are views of one column. InvDyn (SARCOS): 15 of the 21 "
         "measurements are f^I's, the other six are the view; the data are a subset of 12,620 "
-        f"rows.\n\n**Datasets.** {', '.join(run)}. {', '.join(pending)} run by the same code, which is tested on "
+        "rows.\n\n**Readings.** Tables 1 and 2 come twice. By rank SVM alone, f^I on MFeat is near the paper's, so "
+        "that gains can be compared: this is the reading that we take for the paper's. To the letter of the protocol, our rank "
+        "networks validate better on MFeat and are far above the paper's f^I, which leaves less to "
+        f"gain.\n\n**Datasets.** {', '.join(run)}. {', '.join(pending)} run by the same code, which is tested on "
         "small files in their archives' layout; they are not yet run on the real archives.\n\n**Versions.** "
         f"{used}.\n"
     )
