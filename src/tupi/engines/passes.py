@@ -136,7 +136,92 @@ def _add_parts(partial: Array, touched: Array, S: Array) -> None:
                     S[m, point, j] += partial[part, m, point, j]
 
 
-@numba.njit(cache=True, parallel=True, fastmath=True)
+@numba.njit(cache=True)
+def _descend_part(
+    U: Array,
+    first: int,
+    begin: int,
+    end: int,
+    x: Array,
+    velocity: Array,
+    before: Array,
+    anchor_x: Array,
+    anchor: Array,
+    H: Array,
+    h: Array,
+    push: Array,
+    lengths: Array,
+    momenta: Array,
+    gradient: Array,
+    new_x: Array,
+    new_velocity: Array,
+    sums: Array,
+    touched: Array,
+    tallies: Array,
+    products: Array,
+) -> None:
+    """Do what `descend` says for rows from ``begin`` to ``end``; ``touched`` tells which grid points have sums."""
+    runs, points, r = anchor.shape
+    cells = points - 1
+    room, own = np.empty((BLOCK, U.shape[1]), np.float32), np.empty((BLOCK, r), np.float32)
+    cells_of, orders, starts = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32), np.empty(points + 1, np.int32)
+    shares, slopes = np.empty(BLOCK, np.float32), np.empty(BLOCK, np.float32)
+    touched[:, 0], touched[:, 1] = 1, 0
+    for start in range(begin, end, BLOCK):
+        count = min(BLOCK, end - start)
+        cell, order, share, slope = cells_of[:count], orders[:count], shares[:count], slopes[:count]
+        W, at = as_float(U, start, count, room)
+        items = slice(first + start, first + start + count)
+        for m in range(runs):
+            _locate(anchor_x[m, items], cells, cell, share)
+            ahead = end if m == 0 else 0  # one fetch of the next block for all runs
+            look_up_anchors(anchor[m], cell, share, own, U, start + BLOCK, ahead)
+            lowest, highest = _locate(x[m, items], cells, cell, share)
+            _sort(cell, lowest, highest, starts, order)
+            multiply(W, at, own, cell, share, order, H[m], h[m], slope)
+            _move(
+                x[m, items], velocity[m, items], before[m, items], push[m, items], slope, lengths[m], momenta[m],
+                float(cells), gradient[m, items], new_x[m, items], new_velocity[m, items], products[m],
+            )  # fmt: skip
+            lowest, highest = _locate(new_x[m, items], cells, cell, share)
+            _clear(sums[m], touched[m], lowest)
+            _clear(sums[m], touched[m], highest)
+            _sort(cell, lowest, highest, starts, order)
+            add(W, at, own, cell, share, order, sums[m], tallies[m])
+
+
+@numba.njit(cache=True, parallel=True)
+def _descend_parts(
+    U: Array,
+    first: int,
+    bounds: Array,
+    x: Array,
+    velocity: Array,
+    before: Array,
+    anchor_x: Array,
+    anchor: Array,
+    H: Array,
+    h: Array,
+    push: Array,
+    lengths: Array,
+    momenta: Array,
+    gradient: Array,
+    new_x: Array,
+    new_velocity: Array,
+    partial: Array,
+    touched: Array,
+    tallies: Array,
+    products: Array,
+) -> None:
+    """Do `_descend_part` for all parts; alone in a function, since compiling code for several threads takes seconds."""
+    for part in numba.prange(len(bounds) - 1):
+        _descend_part(
+            U, first, bounds[part], bounds[part + 1], x, velocity, before, anchor_x, anchor, H, h, push, lengths,
+            momenta, gradient, new_x, new_velocity, partial[part], touched[part], tallies[part], products[part],
+        )  # fmt: skip
+
+
+@numba.njit(cache=True)
 def descend(
     U: Array,
     first: int,
@@ -201,40 +286,16 @@ def descend(
     partial : ndarray of shape (parts, runs, G, R + r), float32
         Room to work in: sums of each part.
     """
-    rows, R = U.shape
-    runs, points, r = anchor.shape
-    cells = points - 1
-    bounds = part_bounds(rows)
+    bounds = part_bounds(len(U))
     parts = len(bounds) - 1
+    runs, points, _ = anchor.shape
     touched = np.empty((parts, runs, 2), np.int64)
     part_products = np.zeros((parts, runs, 3))
     part_tallies = np.zeros((parts, runs, 3, points))
-    for part in numba.prange(parts):
-        room, own = np.empty((BLOCK, R), np.float32), np.empty((BLOCK, r), np.float32)
-        cells_of, orders, starts = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32), np.empty(points + 1, np.int32)
-        shares, slopes = np.empty(BLOCK, np.float32), np.empty(BLOCK, np.float32)
-        touched[part, :, 0], touched[part, :, 1] = 1, 0
-        for start in range(bounds[part], bounds[part + 1], BLOCK):
-            count = min(BLOCK, bounds[part + 1] - start)
-            cell, order, share, slope = cells_of[:count], orders[:count], shares[:count], slopes[:count]
-            W, at = as_float(U, start, count, room)
-            items = slice(first + start, first + start + count)
-            for m in range(runs):
-                _locate(anchor_x[m, items], cells, cell, share)
-                end = bounds[part + 1] if m == 0 else 0  # one fetch of the next block for all runs
-                look_up_anchors(anchor[m], cell, share, own, U, start + BLOCK, end)
-                lowest, highest = _locate(x[m, items], cells, cell, share)
-                _sort(cell, lowest, highest, starts, order)
-                multiply(W, at, own, cell, share, order, H[m], h[m], slope)
-                _move(
-                    x[m, items], velocity[m, items], before[m, items], push[m, items], slope, lengths[m], momenta[m],
-                    float(cells), gradient[m, items], new_x[m, items], new_velocity[m, items], part_products[part, m],
-                )  # fmt: skip
-                lowest, highest = _locate(new_x[m, items], cells, cell, share)
-                _clear(partial[part, m], touched[part, m], lowest)
-                _clear(partial[part, m], touched[part, m], highest)
-                _sort(cell, lowest, highest, starts, order)
-                add(W, at, own, cell, share, order, partial[part, m], part_tallies[part, m])
+    _descend_parts(
+        U, first, bounds, x, velocity, before, anchor_x, anchor, H, h, push, lengths, momenta, gradient, new_x,
+        new_velocity, partial, touched, part_tallies, part_products,
+    )  # fmt: skip
     for part in range(parts):
         products += part_products[part]
         tallies += part_tallies[part]

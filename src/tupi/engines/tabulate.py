@@ -101,6 +101,18 @@ def _quadratic_slope(phi: Array, slopes: Array, mean: Array, gram: Array, factor
 
 
 @numba.njit(cache=True, parallel=True)
+def _all_columns(
+    runs: Array, S: Array, phi: Array, slopes: Array, weights: Array, norms: Array, H: Array, parts: Array
+) -> None:
+    """Do `_tabulate_columns` everywhere; alone in a function, since compiling for several threads takes seconds."""
+    chunks = parts.shape[1]
+    for k in numba.prange(len(runs) * chunks):
+        i, low = k // chunks, k % chunks * COLUMNS
+        m, high = runs[i], min(low + COLUMNS, S.shape[2])
+        parts[i, k % chunks] = _tabulate_columns(S[m], low, high, phi[i], slopes[m], weights[m], -2.0 / norms[i], H[m])
+
+
+@numba.njit(cache=True)
 def tabulate(
     runs: Array,
     S: Array,
@@ -128,20 +140,16 @@ def tabulate(
     H, h : ndarray of shape (all runs, G, width), float32, and (all runs, G)
         Where to write.
     """
-    r, width = phi.shape[2], S.shape[2]
-    chunks = -(-width // COLUMNS)
-    J, norms = np.zeros(len(runs)), np.zeros(len(runs))
-    grams, means = np.empty((len(runs), r, r)), np.empty((len(runs), r))
-    for i in numba.prange(len(runs)):
+    count, points, r = len(runs), phi.shape[1], phi.shape[2]
+    grams, means, norms, J = np.empty((count, r, r)), np.empty((count, r)), np.empty(count), np.empty(count)
+    transposed, parts = np.empty((count, r, points)), np.empty((count, -(-S.shape[2] // COLUMNS)))
+    for i in range(count):
         norms[i] = _gram(phi[runs[i]], tally[runs[i]], grams[i], means[i])
-    parts = np.zeros((len(runs), chunks))
-    for k in numba.prange(len(runs) * chunks):
-        i, chunk = k // chunks, k % chunks
-        m, low, high = runs[i], chunk * COLUMNS, min(width, (chunk + 1) * COLUMNS)
-        transposed = np.ascontiguousarray(phi[m].T)
-        parts[i, chunk] = _tabulate_columns(S[m], low, high, transposed, slopes[m], weights[m], -2.0 / norms[i], H[m])
-    for i in numba.prange(len(runs)):
-        m = runs[i]
-        J[i] = parts[i].sum() / norms[i]
+        for q in range(r):
+            for g in range(points):
+                transposed[i, q, g] = phi[runs[i], g, q]
+    _all_columns(runs, S, transposed, slopes, weights, norms, H, parts)
+    for i in range(count):
+        m, J[i] = runs[i], parts[i].sum() / norms[i]
         _quadratic_slope(exact_phi[m], exact_slopes[m], means[i], grams[i], 2.0 * J[i] / norms[i] ** 2, h[m])
     return J

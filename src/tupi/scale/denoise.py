@@ -73,6 +73,8 @@ def denoise_distributed(
 ) -> DistributedDenoised:
     """Improve predictions with features, both in blocks on a cluster; see `tupi.denoise`."""
     chosen, notes = _method(method)
+    if isinstance(method, Auto) and labels is None:
+        notes = (*notes, "Without labels nothing here guards against harm: see first what 'auto' does on a sample.")
     if task != "ranking":
         raise InputError(
             f"task: found {task!r} with Dask; accepted there: 'ranking'. Elsewhere: {', '.join(TASKS)}, on a sample."
