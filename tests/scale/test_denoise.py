@@ -4,6 +4,7 @@ import os
 import re
 import threading
 import urllib.request
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -139,6 +140,13 @@ def test_a_local_cluster_starts_and_stops(tmp_path, monkeypatch):
     assert not [path for path in os.listdir(tmp_path) if path.startswith("tupi-")]
 
 
+def test_arrays_in_memory_are_sent_without_a_warning(client):
+    truth, scores, _ = make_items(800_000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tupi.denoise(scores, truth[:, None], client=client, engine="dask", callback=lambda _: True, **SETTINGS)
+
+
 def test_the_dashboard_that_is_named_is_there(client):
     _, scores, views = make_items(3000)
     said = []
@@ -190,6 +198,7 @@ def test_auto_means_tupi_and_says_so(client):
     found = tupi.denoise(scores, as_dask(views), client=client, callback=lambda step: True)
     assert found.method == "tupi"
     assert found.notes[0].startswith("Chose 'tupi' because")
+    assert "guards against harm" in found.notes[1]
 
 
 @pytest.mark.parametrize(

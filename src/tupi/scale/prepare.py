@@ -98,7 +98,7 @@ def read(client: Any, scores: Rows, views: dict[str, Rows]) -> Distributed:
     for first, stop, *parts in zip(bounds, bounds[1:], *columns, strict=False):
         here = spread[(spread >= first) & (spread < stop)] - first
         tasks.append(delayed(examine)(*parts, first=int(first), picks=[here] * len(views)))
-    found = client.gather(client.compute(tasks))
+    found = client.gather(_submitted(client, tasks))
     facts = total([facts for facts, _ in found])
     check(facts, list(views))
     samples = [np.concatenate(rows) for rows in zip(*(rows for _, rows in found), strict=True)]
@@ -148,7 +148,14 @@ def _gathered(
     parts = view.blocks(problem.bounds)
     own = [() for _ in parts] if each is None else [(one,) for one in each]
     tasks = [delayed(function)(part, *one, *common) for part, one in zip(parts, own, strict=True)]
-    return problem.client.gather(problem.client.compute(tasks))
+    return problem.client.gather(_submitted(problem.client, tasks))
+
+
+def _submitted(client: Any, tasks: list[Any]) -> Any:
+    """Return futures of tasks; arrays that are in this process's memory travel with them, which Dask warns of."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+        return client.compute(tasks)
 
 
 def embed(problem: Distributed, options: EmbeddingOptions, progress: Progress) -> Blocks:
@@ -165,7 +172,7 @@ def embed(problem: Distributed, options: EmbeddingOptions, progress: Progress) -
     sent = client.submit(broadcast, maps, pure=False)
     columns = [problem.score_blocks, *(view.blocks(problem.bounds) for view in problem.views.values())]
     tasks = [delayed(on_workers.embed)(*parts, maps=sent) for parts in zip(*columns, strict=True)]
-    embedded = client.compute(tasks)
+    embedded = _submitted(client, tasks)
     sums = [Moments(each.features.width) for each in maps]
     for parts in client.gather(client.map(on_workers.moments_of, embedded, pure=False)):
         for one, part in zip(sums, parts, strict=True):
