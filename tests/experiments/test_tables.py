@@ -96,18 +96,21 @@ def test_table1_shows_ours_the_paper_s_and_the_difference(tmp_path):
 
 
 def test_table2_copies_hold_the_published_weights_back_and_not_the_discounted(trial):
-    options = (("published", FEW), ("discount", Tupi(lam=0.4, sigma_w2=0.1, n_iter=3, rank=20, discount=True)))
+    few = {"lam": 0.4, "n_iter": 3, "rank": 20}
+    wide, discount = Tupi(sigma_w2=3.0, **few), Tupi(sigma_w2=0.1, discount=True, **few)
+    options = (("published", FEW), ("wide", wide), ("discount", discount))
     accuracy = Table2(methods=options, copies=(1, 5)).run(trial)["accuracy"]
     gain = {key: value - accuracy["I"] for key, value in accuracy.items()}
     assert gain["published 0"] > 1.0 > gain["published 1"] >= gain["published 5"]
+    assert gain["wide 0"] >= gain["wide 1"] > gain["published 1"]
     assert gain["discount 5"] == pytest.approx(gain["discount 0"], abs=0.3)
     assert gain["discount 5"] > 1.0
 
 
 def test_table2_checks_can_fail():
-    columns = {f"{name} {k}": 80.0 for name in ("published", "discount") for k in (0, *paper.COPIES)}
+    columns = {f"{name} {k}": 80.0 for name in ("published", "wide", "discount") for k in (0, *paper.COPIES)}
     found = accuracies([record("fou", 0, I=78.0, **(columns | {"discount 11": 79.0}))])
-    assert [line[:8] for line in Table2().checks(found)] == ["- **no**", "- **no**"]
+    assert [line[:8] for line in Table2().checks(found)] == ["- **no**", "- **no**", "- **no**"]
 
 
 def test_accuracy_leaves_out_what_does_not_apply(trial):
