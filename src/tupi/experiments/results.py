@@ -36,8 +36,8 @@ def write_page(
         found = records(experiment, store, datasets, seeds)
         if not found:
             continue
-        twice = PROTOCOL != SVM_ONLY and sum(one.name == experiment.name for one in experiments) > 1
-        how = (READINGS[experiment.protocol == SVM_ONLY]) if twice else ""
+        twice = PROTOCOL != SVM_ONLY and sum(one.title == experiment.title for one in experiments) > 1
+        how = READINGS[experiment.protocol == SVM_ONLY] if twice else ""
         minutes = sum(record["seconds"] for record in found) / 60
         n_seeds = len({record["cell"]["seed"] for record in found})
         took = (
