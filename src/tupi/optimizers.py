@@ -16,6 +16,7 @@ MOMENTA = {"gradient": 0.0, "momentum": 0.6}  # the paper's plain descent, and a
 MEMORY = 5  # curvatures that are remembered, across steps of Algorithm 1
 FIRST_MOVE = 0.05  # root mean square of the first move; predictions have deviation one
 MAX_HALVINGS = 25
+LEAST = 1e-200  # length: a run that has arrived rejects every move, step after step, and must not divide by zero
 
 
 class HeavyBall:
@@ -57,7 +58,7 @@ class HeavyBall:
     def rejected(self) -> float:
         """Return a shorter length after a move that raised the energy; it stands for all that was learned before."""
         assert self.length is not None
-        self.length *= 0.5
+        self.length = max(0.5 * self.length, LEAST)
         self._curvatures.clear()
         self._curvatures.append(1.0 / self.length)
         return self.length

@@ -275,6 +275,37 @@ def test_tables_of_the_gradient_are_what_they_say():
         np.testing.assert_allclose(h[m], smoothed(own[:, None])[:, 0], rtol=1e-9, atol=1e-12)
 
 
+def test_nobody_goes_where_all_predictions_are_the_same():
+    table = Table.covering(np.random.default_rng(0).normal(size=100), 83, SIGMA2, 50)
+    features = [values[None] for values in (table.phi, table.slopes, *table.exact)]
+    S, tally, weights = np.zeros((1, 83, 16)), np.zeros((1, 3, 83)), np.ones((1, 16))
+    S[0, 0], tally[0, :2, 0] = 1e-3, 5000.0  # everyone beyond the grid's end; sums of centred rows are rounding
+    H, h = np.ones((1, 83, 16), np.float32), np.ones((1, 83))
+    assert tabulate(np.array([0]), S, tally, *features, weights, H, h) == -np.inf
+    assert not H.any()
+    assert not h.any()
+
+
+def test_a_run_that_has_arrived_may_reject_moves_for_ever():
+    minimizer = HeavyBall(0.0)
+    minimizer.begin(1.0, 100)
+    lengths = [minimizer.rejected() for _ in range(3000)]
+    assert lengths[-1] > 0
+    minimizer.accepted()
+    assert np.isfinite(minimizer.length)
+    assert minimizer.length > 0
+
+
+@pytest.mark.parametrize("length", [1e6, 1e12, 1e30])
+def test_a_move_that_is_far_too_long_can_be_shortened(length):
+    f, engines = make_engines()
+    state = engines["fused"].begin(f)
+    descent = engines["fused"].descent([state], [view_weights(state.dependence, 0.1)], [LAM])
+    energies, products = descent.move(np.array([length]), np.zeros(1))
+    assert not np.isnan(energies).any()
+    assert descent.shorten([0], [1e-3 / np.sqrt(products[0, 0])])[0] < descent.energies[0]
+
+
 def test_interpolation_of_a_gaussian_stays_within_its_bound():
     # The bound that is stated beside CELLS_PER_SIGMA, for a kernel of height one and sigma = 1.
     table = Table(-4.0, 32.0, 8 * 32 + 1, 1.0, 50)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 COLUMNS = 32  # of the sums that are worked on at a time
+FLAT = 1e-9  # share of n below which |Z^T Z| is rounding: a move has taken all predictions to one place
 Array = NDArray[Any]
 
 
@@ -102,14 +103,14 @@ def _quadratic_slope(phi: Array, slopes: Array, mean: Array, gram: Array, factor
 
 @numba.njit(cache=True, parallel=True)
 def _all_columns(
-    runs: Array, S: Array, phi: Array, slopes: Array, weights: Array, norms: Array, H: Array, parts: Array
+    runs: Array, S: Array, phi: Array, slopes: Array, weights: Array, factors: Array, H: Array, parts: Array
 ) -> None:
     """Do `_tabulate_columns` everywhere; alone in a function, since compiling for several threads takes seconds."""
     chunks = parts.shape[1]
     for k in numba.prange(len(runs) * chunks):
         i, low = k // chunks, k % chunks * COLUMNS
         m, high = runs[i], min(low + COLUMNS, S.shape[2])
-        parts[i, k % chunks] = _tabulate_columns(S[m], low, high, phi[i], slopes[m], weights[m], -2.0 / norms[i], H[m])
+        parts[i, k % chunks] = _tabulate_columns(S[m], low, high, phi[i], slopes[m], weights[m], factors[i], H[m])
 
 
 @numba.njit(cache=True)
@@ -127,6 +128,8 @@ def tabulate(
 ) -> Array:
     """Write the tables of the gradient of J = sum_j weights_j |S_j^T phi|^2 / |Z^T Z| for some runs, and return J.
 
+    Where all predictions are in one place J is -inf, so that nobody goes there, and the tables are 0.
+
     Parameters
     ----------
     runs : ndarray of int64
@@ -141,15 +144,21 @@ def tabulate(
         Where to write.
     """
     count, points, r = len(runs), phi.shape[1], phi.shape[2]
-    grams, means, norms, J = np.empty((count, r, r)), np.empty((count, r)), np.empty(count), np.empty(count)
+    grams, means, norms, factors = np.empty((count, r, r)), np.empty((count, r)), np.empty(count), np.zeros(count)
     transposed, parts = np.empty((count, r, points)), np.empty((count, -(-S.shape[2] // COLUMNS)))
     for i in range(count):
         norms[i] = _gram(phi[runs[i]], tally[runs[i]], grams[i], means[i])
+        if norms[i] > FLAT * tally[runs[i], 0].sum():
+            factors[i] = -2.0 / norms[i]
         for q in range(r):
             for g in range(points):
                 transposed[i, q, g] = phi[runs[i], g, q]
-    _all_columns(runs, S, transposed, slopes, weights, norms, H, parts)
+    _all_columns(runs, S, transposed, slopes, weights, factors, H, parts)
+    J = np.full(count, -np.inf)
     for i in range(count):
-        m, J[i] = runs[i], parts[i].sum() / norms[i]
-        _quadratic_slope(exact_phi[m], exact_slopes[m], means[i], grams[i], 2.0 * J[i] / norms[i] ** 2, h[m])
+        m = runs[i]
+        h[m] = 0.0
+        if factors[i] != 0.0:
+            J[i] = parts[i].sum() / norms[i]
+            _quadratic_slope(exact_phi[m], exact_slopes[m], means[i], grams[i], 2.0 * J[i] / norms[i] ** 2, h[m])
     return J
