@@ -67,7 +67,7 @@ class Table2(TrialExperiment):
         by_view = {view: found[found["target"] == view] for view in views}
         rows = [["f^I", *(figure(by_view[view]["I"]) for view in views)]]
         for k in (0, *self.copies):
-            name = f"{k} copies" if k else "f^O"
+            name = f"{k} {'copy' if k == 1 else 'copies'}" if k else "f^O"
             rows.append([f"**{name}**, as published", *(figure(by_view[view][f"published {k}"]) for view in views)])
             published = [paper.TABLE2[view][paper.COPIES.index(k)] if k else paper.TABLE1[view][1] for view in views]
             ours = [by_view[view][f"published {k}"].mean() for view in views]
