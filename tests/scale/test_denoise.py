@@ -144,7 +144,8 @@ def test_arrays_in_memory_are_sent_without_a_warning(client):
     truth, scores, _ = make_items(800_000)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        tupi.denoise(scores, truth[:, None], client=client, engine="dask", callback=lambda _: True, **SETTINGS)
+        found = tupi.denoise(scores, truth[:, None], client=client, engine="dask", callback=lambda _: True, **SETTINGS)
+    assert found.predictions.shape == (800_000,)
 
 
 def test_the_dashboard_that_is_named_is_there(client):

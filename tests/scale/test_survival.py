@@ -1,9 +1,11 @@
 """Workers and schedulers that die, workers that come, memory that runs out: the answer stays the same."""
 
+import logging
 import os
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -11,17 +13,15 @@ import pytest
 import tupi
 from tests.scale.conftest import apart, make_items
 
-pytest.importorskip("distributed")
+dask = pytest.importorskip("dask")
+distributed = pytest.importorskip("distributed")
+Client, LocalCluster = distributed.Client, distributed.LocalCluster
 SETTINGS = {"method": "tupi", "lam": 0.4, "sigma_w2": 0.1, "n_iter": 6}
 
 
-@pytest.fixture
-def own_cluster():
-    """Return a cluster that a test may harm."""
-    import logging
-
-    from distributed import Client, LocalCluster
-
+@contextmanager
+def cluster_of_two():
+    """Give a client of a cluster that a test may harm."""
     with (
         LocalCluster(
             n_workers=2,
@@ -32,6 +32,13 @@ def own_cluster():
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
+        yield client
+
+
+@pytest.fixture
+def own_cluster():
+    """Return a client of such a cluster."""
+    with cluster_of_two() as client:
         yield client
 
 
@@ -66,27 +73,12 @@ def _held(dask_worker):
 
 
 def test_blocks_that_do_not_fit_are_spilled_and_come_back():
-    import logging
-
-    import dask
-    from distributed import Client, LocalCluster
-
     _, scores, views = make_items(60_000)
     expected = tupi.denoise(scores, views, **SETTINGS).predictions
     spilled = []
-    # Each worker may keep a tenth of what its blocks take.
+    # Each worker may keep 1 MB, which is less than a few of its blocks take.
     limits = {"distributed.worker.memory.target": 0.001, "distributed.worker.memory.spill": 0.9}
-    with (
-        dask.config.set(limits),
-        LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            memory_limit="1GB",
-            dashboard_address="127.0.0.1:0",
-            silence_logs=logging.CRITICAL,
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
+    with dask.config.set(limits), cluster_of_two() as client:
         workers = set(client.run(os.getpid).values())
         found = tupi.denoise(
             scores, views, client=client, callback=lambda _: spilled.extend(client.run(_spilled).values()), **SETTINGS

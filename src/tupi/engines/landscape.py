@@ -73,14 +73,15 @@ class Landscape:
     ) -> None:
         self.tables, self._lams = tables, np.array(lams, np.float64)
         runs, points, R = len(tables), tables[0].points, sums[0].shape[1]
-        r = padded(max(table.phi.shape[1] for table in tables))
+        most = max(table.phi.shape[1] for table in tables)
+        r = padded(most)
         self.anchor = aligned((runs, points, r))
         self.H, self.h = aligned((runs, points, R + r)), np.zeros((runs, points))
         self.sums, self.new_sums = (np.zeros((runs, points, R + r)) for _ in range(2))
         self.tally, self.new_tally = np.array(tallies), np.array(tallies)
         self._per_column = np.zeros((runs, R + r))
         self._per_column[:, :R] = per_column
-        self._features = np.zeros((4, runs, points, max(table.phi.shape[1] for table in tables)))
+        self._features = np.zeros((4, runs, points, most))
         for m, table in enumerate(tables):
             for target, values in zip(self._features, (table.phi, table.slopes, *table.exact), strict=True):
                 target[m, :, : values.shape[1]] = values
@@ -101,8 +102,8 @@ class Landscape:
 
     def _tabulate(self, runs: Sequence[int], S: Matrix, tally: Matrix) -> Vector:
         which = np.array(runs, np.int64)
-        phi, slopes, *exact = self._features
-        J = tabulate(which, S, tally, phi, slopes, exact[0], exact[1], self._per_column, self.H, self.h)
+        phi, slopes, exact_phi, exact_slopes = self._features
+        J = tabulate(which, S, tally, phi, slopes, exact_phi, exact_slopes, self._per_column, self.H, self.h)
         return 1.0 + self._lams[which] - J
 
     def accept(self, runs: Sequence[int]) -> None:

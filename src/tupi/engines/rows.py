@@ -2,6 +2,7 @@
 
 A row of an item consists of its row of the embedding and of its own features at f(t), called anchors, which are kept
 apart. Rows of the same grid cell are taken four at a time, so that table rows are loaded and stored once for four.
+Loops over both are written out: as a function that is called for each they were a little slower.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
-CACHE_LINE = 64
+from tupi.kernels.storage import CACHE_LINE
+
 Array = NDArray[Any]
 
 

@@ -1,5 +1,6 @@
 """What the rankers share: how they check their input, and how they are scored."""
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ def standardiser(X: Floats) -> StandardScaler:
     return StandardScaler().set_output(transform="default").fit(X)
 
 
-class Ranker(BaseEstimator):
+class Ranker(BaseEstimator, ABC):
     """A scikit-learn estimator that learns scores from values or from pairs."""
 
     def predict(self, X: ArrayLike) -> Floats:
@@ -33,8 +34,9 @@ class Ranker(BaseEstimator):
         scores = self.predict(X)
         return check_targets(len(scores), y, pairs).accuracy(scores)
 
+    @abstractmethod
     def _predict(self, X: Floats) -> Floats:
-        raise NotImplementedError
+        """Return one score per row of checked features."""
 
     def _check_training(self, X: ArrayLike, y: ArrayLike | None, pairs: Any) -> tuple[Floats, Targets]:
         """Validate what is trained on, and remember the number and names of the columns."""
