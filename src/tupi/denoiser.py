@@ -11,6 +11,8 @@ import numpy as np
 from tupi.energy import Objective, Vector, view_weights
 from tupi.optimizers import MAX_HALVINGS, MOMENTA, HeavyBall
 
+ROUNDING = 1e-7  # of the energy, as a share of the most that it can be: sums of float32
+
 
 class State(Protocol):
     """Where a run stands between two steps."""
@@ -181,13 +183,22 @@ def advance(runs: Sequence[Run]) -> None:
     descent = going[0].engine.descent(
         [run.state for run in going], [run.weights for run in going], [run.lam for run in going]
     )
-    energies = _minimize(descent, [run.minimizer for run in going], going[0].inner_iter, len(going[0].state.f))
+    rounding = ROUNDING * (1.0 + np.array([run.lam for run in going]))
+    energies = _minimize(
+        descent, [run.minimizer for run in going], going[0].inner_iter, len(going[0].state.f), rounding
+    )
     for run, state, values in zip(going, descent.finish(), energies, strict=True):
         run.arrive(state, values)
 
 
-def _minimize(descent: Descent, minimizers: list[HeavyBall], max_iter: int, n: int) -> list[list[float]]:
-    """Minimise the energies of all runs side by side; return how each went down."""
+def _minimize(
+    descent: Descent, minimizers: list[HeavyBall], max_iter: int, n: int, rounding: Vector
+) -> list[list[float]]:
+    """Minimise the energies of all runs side by side; return how each went down.
+
+    Where a move raises the energy by no more than ``rounding``, nobody can tell whether it does: the run stays until
+    the next step, and its minimiser keeps the length. A move that raises it by more is shortened.
+    """
     energies = [[float(energy)] for energy in descent.energies]
     if any(minimizer.length is None for minimizer in minimizers):
         zero = np.zeros(len(minimizers))
@@ -204,13 +215,17 @@ def _minimize(descent: Descent, minimizers: list[HeavyBall], max_iter: int, n: i
         if iteration > 0:
             for m in going:
                 minimizers[m].learn(float(products[m, 1]), float(products[m, 2]))
-        rising = [m for m in sorted(going) if not new_energies[m] <= energies[m][-1]]
-        for _ in range(MAX_HALVINGS):
-            if not rising:
+        rising = sorted(going)
+        for halvings in range(1 + MAX_HALVINGS):
+            rise = {m: new_energies[m] - energies[m][-1] for m in rising}
+            going -= {m for m in rising if 0 < rise[m] <= rounding[m]}
+            rising = [m for m in rising if m in going and not rise[m] <= 0]
+            if not rising or halvings == MAX_HALVINGS:
                 break
             new_energies[rising] = descent.shorten(rising, [minimizers[m].rejected() for m in rising])
-            rising = [m for m in rising if not new_energies[m] <= energies[m][-1]]
         going -= set(rising)
+        if not going:
+            break
         for m in going:
             minimizers[m].accepted()
             energies[m].append(float(new_energies[m]))

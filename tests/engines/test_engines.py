@@ -16,7 +16,7 @@ from tupi.engines.exact import ExactEngine
 from tupi.engines.fused import FusedEngine
 from tupi.engines.lowrank import LowRankEngine
 from tupi.engines.passes import BLOCK, descend, part_bounds
-from tupi.engines.table import Table, smoothed
+from tupi.engines.table import CELLS_OF_MANY, CELLS_PER_SIGMA, Table, features_on_grids, smoothed
 from tupi.kernels.embedding import Embedding, EmbeddingOptions, embed, exact_kernel, normalized_factor
 from tupi.kernels.predictions import PredictionKernel
 from tupi.kernels.storage import Scratch
@@ -185,7 +185,7 @@ def test_minimisation_reaches_a_stationary_point():
     ends = {}
     for momentum, moves in ((0.6, 1500), (0.0, 3000)):
         descent = engines["exact"].descent([engines["exact"].begin(f)], [WEIGHTS], [LAM])
-        (energies,) = _minimize(descent, [HeavyBall(momentum)], moves, len(f))
+        (energies,) = _minimize(descent, [HeavyBall(momentum)], moves, len(f), np.zeros(1))
         ends[momentum] = energies[-1]
         assert energies[-1] == objective(descent._f[0])[0]
         assert np.linalg.norm(objective(descent._f[0])[1]) < 1e-2 * np.linalg.norm(objective(f)[1])
@@ -241,6 +241,39 @@ def test_the_pass_is_what_it_says(n):
         np.testing.assert_allclose(products[m], wanted, rtol=1e-4, atol=1e-3 * n**0.5)
 
 
+class Slope:
+    """A descent that changes the energies of two runs by so much at each move."""
+
+    def __init__(self, *rises):
+        self.energies, self._rises = np.ones(2), np.array(rises)
+        self.shortened, self.moves = [], 0
+
+    def move(self, lengths, momenta):
+        self.moves += 1
+        return self.energies + self._rises * (lengths > 0), np.ones((2, 3))
+
+    def shorten(self, runs, lengths):
+        self.shortened.append(list(runs))
+        return self.energies[runs] - 1e-3
+
+    def accept(self, runs):
+        self.energies[runs] = self.energies[runs] + np.minimum(self._rises[runs], 0.0)
+
+
+def test_a_rise_within_rounding_ends_the_step_and_a_larger_one_shortens_the_move():
+    minimizers = [HeavyBall(0.0), HeavyBall(0.0)]
+    for minimizer in minimizers:
+        minimizer.begin(1.0, 100)
+    length, descent = minimizers[0].length, Slope(1e-9, 1e-2)
+    energies = _minimize(descent, minimizers, 1, 100, np.full(2, 1e-7))
+    assert descent.shortened == [[1]]
+    assert energies == [[1.0], [1.0, 1.0 - 1e-3]]
+    assert minimizers[0].length == length
+    still = Slope(1e-9, 1e-9)
+    assert _minimize(still, minimizers, 4, 100, np.full(2, 1e-7)) == [[1.0], [1.0]]
+    assert (still.moves, still.shortened) == (1, [])  # nobody is left who could move
+
+
 def test_a_run_that_has_arrived_may_reject_moves_for_ever():
     minimizer = HeavyBall(0.0)
     minimizer.begin(1.0, 100)
@@ -261,15 +294,16 @@ def test_a_move_that_is_far_too_long_can_be_shortened(length):
     assert descent.shorten([0], [1e-3 / np.sqrt(products[0, 0])])[0] < descent.energies[0]
 
 
-def test_interpolation_of_a_gaussian_stays_within_its_bound():
+@pytest.mark.parametrize("cells", [CELLS_PER_SIGMA, CELLS_OF_MANY])
+def test_interpolation_of_a_gaussian_stays_within_its_bound(cells):
     # The bound that is stated beside CELLS_PER_SIGMA, for a kernel of height one and sigma = 1.
-    table = Table(-4.0, 32.0, 8 * 32 + 1, 1.0, 50)
+    table = Table(-4.0, cells, 8 * cells + 1, 1.0, 50)
     grid = table.low + np.arange(table.points) / table.per_unit
     values = smoothed(np.exp(-(grid**2))[:, None])[:, 0]
     fine = np.linspace(-3.9, 3.9, 20_001)
     error = np.interp(fine, grid, values) - np.exp(-(fine**2))
-    assert np.abs(error).max() < (1 / 32) ** 2 / 6
-    assert np.abs(error).max() > (1 / 32) ** 2 / 12  # no looser than needed
+    assert np.abs(error).max() < (1 / cells) ** 2 / 6
+    assert np.abs(error).max() > (1 / cells) ** 2 / 12  # no looser than needed
     plain = np.interp(fine, grid, np.exp(-(grid**2))) - np.exp(-(fine**2))
     assert np.sqrt(np.mean(error**2)) < 0.5 * np.sqrt(np.mean(plain**2))
 
@@ -290,8 +324,25 @@ def test_a_table_holds_the_kernel_and_moves_with_the_predictions():
     np.testing.assert_allclose(table.spread(table.phi, tally), hats.T @ phi, atol=1e-9)
     moved = 3.0 * f + 5.0
     again = Table.covering(moved, 300, SIGMA2, 50)
-    standard = again.standardized(again.position(moved))
+    x = again.position(moved)
+    standard = again.standardized(x.mean(), x.std())
     np.testing.assert_allclose(standard.prediction(again.position(moved)), (f - f.mean()) / f.std(), atol=1e-9)
+
+
+def test_features_on_many_grids_are_those_on_each_and_keep_the_kernel():
+    points, per_units = 300, np.array([20.0, 30.0, 12.0, 22.0])  # one so wide that it needs more than 50 basis points
+    found = features_on_grids(per_units, points, SIGMA2, 50)
+    for per_unit, (phi, slopes) in zip(per_units, found, strict=True):
+        alone = Table(-3.0, per_unit, points, SIGMA2, 50)
+        np.testing.assert_array_equal(alone.exact[0], phi)
+        np.testing.assert_array_equal(alone.exact[1], slopes)
+        grid = np.arange(points) / per_unit
+        kernel = np.exp(-(np.subtract.outer(grid, grid) ** 2) / SIGMA2)
+        assert np.sum(phi**2) > (1 - 1e-4) * np.trace(kernel)
+        np.testing.assert_allclose(phi @ phi.T, kernel, atol=3e-3)
+        middle = (slopes @ phi.T)[1:-1]
+        np.testing.assert_allclose(middle, (kernel[2:] - kernel[:-2]) * per_unit / 2, atol=0.02)
+    assert len({phi.shape[1] for phi, _ in found}) > 1
 
 
 def test_many_runs_at_once_are_the_same_as_each_alone():

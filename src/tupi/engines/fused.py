@@ -12,10 +12,10 @@ from tupi.dependence import KernelMoments
 from tupi.energy import Objective, Vector
 from tupi.engines.landscape import Landscape, column_weights, dependence, moments
 from tupi.engines.passes import descend, part_bounds
-from tupi.engines.table import Table, grid_points
+from tupi.engines.table import Table, features_on_grids, grid_points
+from tupi.engines.workspace import Workspace
 from tupi.kernels.embedding import Embedding
 from tupi.kernels.storage import aligned, aligned_copy
-from tupi.threads import in_order
 
 Matrix = NDArray[np.float64]
 Array32 = NDArray[np.float32]
@@ -56,6 +56,8 @@ class FusedDescent:
         lambda of each run.
     extra : callable, optional
         f -> (energy, gradient), added to each.
+    workspace : Workspace
+        Where large arrays come from; the engine's again when this has finished.
     """
 
     def __init__(
@@ -64,42 +66,50 @@ class FusedDescent:
         states: list[FusedState],
         per_column: Matrix,
         lams: list[float],
-        extra: Objective | None = None,
+        extra: Objective | None,
+        workspace: Workspace,
     ) -> None:
-        self._engine, self._extra = engine, extra
+        self._engine, self._extra, self._workspace = engine, extra, workspace
         self._tables = [state.table for state in states]
         self._land = Landscape(
-            self._tables, [state.sums for state in states], [state.tally for state in states], per_column, lams
+            self._tables,
+            [state.sums for state in states],
+            [state.tally for state in states],
+            per_column,
+            lams,
+            workspace,
         )
-        self._x = np.array([state.x for state in states])
-        self._anchor_x = self._x.copy()
-        self._velocity, self._before = (np.zeros(self._x.shape, np.float32) for _ in range(2))
-        self._gradient, self._new_velocity = (np.empty(self._x.shape, np.float32) for _ in range(2))
-        self._new_x = self._x.copy()
-        runs, points, width = self._land.H.shape
-        self._room = engine.room(runs, points, width)
+        runs, shape = len(states), (len(states), len(states[0].x))
+        self._x, self._anchor_x, self._new_x = (
+            workspace.array(name, shape, np.float64) for name in ("x", "anchor x", "new x")
+        )
+        self._velocity, self._new_velocity, self._before, self._gradient = (
+            workspace.array(name, shape) for name in ("velocity", "new velocity", "before", "gradient")
+        )
+        np.stack([state.x for state in states], out=self._x)
+        self._anchor_x[:], self._velocity[:], self._before[:] = self._x, 0.0, 0.0
+        self._room = workspace.array("room", engine.room(*self._land.H.shape))
         # The gradient of what is added, where the runs stand and where they try to go.
         self._push, self._new_push = (
             np.zeros((runs, 0 if extra is None else self._x.shape[1]), np.float32) for _ in range(2)
         )
-        self.energies: Vector = self._land.energies + self._added(range(runs))
+        self.energies: Vector = self._land.energies + self._added(range(runs), self._x)
         self._push[:] = self._new_push
         self._new_energies = self.energies.copy()
 
-    def _added(self, runs: Sequence[int]) -> Vector:
-        """Return what is added to the energy where runs try to go, and prepare its gradient there."""
+    def _added(self, runs: Sequence[int], x: Matrix) -> Vector:
+        """Return what is added to the energies of these runs at x, and prepare its gradient there."""
         more = np.zeros(len(runs))
         if self._extra is not None:
             for i, m in enumerate(runs):
-                more[i], self._new_push[m] = self._extra(self._tables[m].prediction(self._new_x[m]))
+                more[i], self._new_push[m] = self._extra(self._tables[m].prediction(x[m]))
         return more
 
     def move(self, lengths: Vector, momenta: Vector) -> tuple[Vector, Vector]:
         """Try momentum * last move - length * gradient, in one read of the embedding."""
         land = self._land
         per_unit = np.array([table.per_unit for table in self._tables])
-        land.new_sums[:], land.new_tally[:] = 0.0, 0.0
-        products = np.zeros((len(per_unit), 3))
+        products = np.empty((len(per_unit), 3))
         for first, U in self._engine.embedding.blocks():
             descend(
                 U, first, self._x, self._velocity, self._before, self._anchor_x, land.anchor, land.H, land.h,
@@ -112,7 +122,7 @@ class FusedDescent:
 
     def _evaluate(self, runs: Sequence[int]) -> None:
         """Compute energies and tables where these runs try to go."""
-        self._new_energies[list(runs)] = self._land.evaluate(runs) + self._added(runs)
+        self._new_energies[list(runs)] = self._land.evaluate(runs) + self._added(runs, self._new_x)
 
     def shorten(self, runs: Sequence[int], lengths: Sequence[float]) -> Vector:
         """Try other lengths from the same points without momentum, in one read of the embedding."""
@@ -122,13 +132,13 @@ class FusedDescent:
         x = self._x[which] + step
         none32, none = np.zeros(x.shape, np.float32), np.zeros(len(which))
         anchor, H = aligned_copy(land.anchor[which]), aligned_copy(land.H[which])
-        sums, tally = np.zeros_like(land.new_sums[which]), np.zeros_like(land.new_tally[which])
-        room = self._engine.room(*H.shape)
+        sums, tally = np.empty_like(land.new_sums[which]), np.empty_like(land.new_tally[which])
+        room = aligned(self._engine.room(*H.shape), clear=False)
         for first, U in self._engine.embedding.blocks():
             descend(
                 U, first, x, none32, none32, self._anchor_x[which], anchor, H, land.h[which], none32[:, :0], none, none,
                 np.empty_like(none32), np.empty_like(x), np.empty_like(none32), sums, tally,
-                np.zeros((len(which), 3)), room,
+                np.empty((len(which), 3)), room,
             )  # fmt: skip
         self._new_x[which], self._new_velocity[which] = x, step
         land.new_sums[which], land.new_tally[which] = sums, tally
@@ -139,31 +149,37 @@ class FusedDescent:
         """Go where these runs tried to."""
         everyone = len(runs) == len(self._x)
         which = slice(None) if everyone else np.array(runs, dtype=np.int64)
-        for name in ("x", "velocity", "push"):
-            here, there = f"_{name}", f"_new_{name}"
+        for here, there in (
+            ("_x", "_new_x"),
+            ("_velocity", "_new_velocity"),
+            ("_push", "_new_push"),
+            ("_before", "_gradient"),
+        ):
             if everyone:  # no copy: the arrays trade places
                 mine, new = getattr(self, here), getattr(self, there)
                 setattr(self, here, new)
                 setattr(self, there, mine)
             else:
                 getattr(self, here)[which] = getattr(self, there)[which]
-        self._before[which] = self._gradient[which]
         self.energies[which] = self._new_energies[which]
         self._land.accept(runs)
 
     def finish(self) -> list[FusedState]:
         """Return the states that were reached, standardised; without a read unless a grid has to be laid anew."""
-        R, land = self._engine.embedding.width, self._land
+        R, land, engine, first = self._engine.embedding.width, self._land, self._engine, self._tables[0]
 
-        def settle(m: int) -> FusedState | Vector:
+        def settle(m: int) -> FusedState:
             x = self._x[m].copy()
-            table = self._tables[m].standardized(x)
+            table = self._tables[m].standardized(centers[m], scales[m], features[m])
             if not table.covers(x):
-                return table.prediction(x)
-            return self._engine.state(x, table, land.sums[m, :, :R].copy(), land.tally[m].copy())
+                return engine.lay(table.prediction(x))
+            return engine.state(x, table, land.sums[m, :, :R].copy(), land.tally[m].copy())
 
-        reached = in_order(settle, range(len(self._x)))
-        return [each if isinstance(each, FusedState) else self._engine.lay(each) for each in reached]
+        centers, scales = self._x.mean(axis=1), np.array([x.std() for x in self._x])
+        features = features_on_grids(scales, first.points, first.sigma2, first.rank)
+        states = [settle(m) for m in range(len(self._x))]
+        self._engine.take_back(self._workspace)
+        return states
 
 
 class FusedEngine:
@@ -185,13 +201,13 @@ class FusedEngine:
 
     def __init__(self, embedding: Embedding, f: Vector, sigma2: float, rank: int = 50) -> None:
         self.embedding, self.sigma2, self.rank = embedding, sigma2, rank
-        self.points = grid_points(f, sigma2)
+        self.points = grid_points(f, sigma2, len(f))
         self._first: tuple[Vector, FusedState] | None = None
+        self._spare: list[Workspace] = []  # at most one; whoever takes it has it alone
 
-    def room(self, runs: int, points: int, width: int) -> Array32:
-        """Return memory for `descend` to work in."""
-        parts = len(part_bounds(self.embedding.rows_per_block)) - 1
-        return aligned((parts, runs, points, width), clear=False)
+    def room(self, runs: int, points: int, width: int) -> tuple[int, int, int, int]:
+        """Return the shape of what `descend` works in."""
+        return len(part_bounds(self.embedding.rows_per_block)) - 1, runs, points, width
 
     def begin(self, f: Vector) -> FusedState:
         """Return the state at the initial predictions; runs that begin at the same ones share it."""
@@ -204,16 +220,16 @@ class FusedEngine:
         """Return the state at f on a new grid: one read of the embedding."""
         table = Table.covering(f, self.points, self.sigma2, self.rank)
         x, R = table.position(f), self.embedding.width
-        sums, tally = np.zeros((1, self.points, R)), np.zeros((1, 3, self.points))
+        sums, tally = np.empty((1, self.points, R)), np.empty((1, 3, self.points))
         nothing, none32 = np.zeros((1, len(f))), np.zeros((1, len(f)), np.float32)
         zero = np.zeros(1)
-        room = self.room(1, self.points, R)
+        room = aligned(self.room(1, self.points, R), clear=False)
         H, h = np.zeros((1, self.points, R), np.float32), np.zeros((1, self.points))
         for first, U in self.embedding.blocks():
             descend(
                 U, first, x[None], none32, none32, nothing, np.zeros((1, self.points, 0), np.float32),
                 H, h, none32[:, :0], zero, zero, none32.copy(), nothing.copy(), none32.copy(), sums, tally,
-                np.zeros((1, 3)), room,
+                np.empty((1, 3)), room,
             )  # fmt: skip
         return self.state(x, table, sums[0], tally[0])
 
@@ -226,4 +242,9 @@ class FusedEngine:
     ) -> FusedDescent:
         """Return the energies of the step that begins at these states, each plus ``extra``."""
         per_column = column_weights(weights, lams, self.embedding.offsets, self.embedding.width)
-        return FusedDescent(self, states, per_column, lams, extra)
+        workspace = self._spare.pop() if self._spare else Workspace()
+        return FusedDescent(self, states, per_column, lams, extra, workspace)
+
+    def take_back(self, workspace: Workspace) -> None:
+        """Keep the memory of a descent that has finished for the next."""
+        self._spare = [workspace]

@@ -11,8 +11,8 @@ from tupi.dependence import KernelMoments
 from tupi.energy import Vector
 from tupi.engines.table import Table
 from tupi.engines.tabulate import tabulate
+from tupi.engines.workspace import Workspace
 from tupi.kernels.embedding import padded
-from tupi.kernels.storage import aligned
 
 Matrix = NDArray[np.float64]
 
@@ -55,6 +55,8 @@ class Landscape:
         lam w_i(t) of each column's view.
     lams : list of float
         lambda of each run.
+    workspace : Workspace
+        Where large arrays come from.
 
     Attributes
     ----------
@@ -69,27 +71,37 @@ class Landscape:
     """
 
     def __init__(
-        self, tables: list[Table], sums: list[Matrix], tallies: list[Matrix], per_column: Matrix, lams: list[float]
+        self,
+        tables: list[Table],
+        sums: list[Matrix],
+        tallies: list[Matrix],
+        per_column: Matrix,
+        lams: list[float],
+        workspace: Workspace,
     ) -> None:
         self.tables, self._lams = tables, np.array(lams, np.float64)
         runs, points, R = len(tables), tables[0].points, sums[0].shape[1]
         most = max(table.phi.shape[1] for table in tables)
         r = padded(most)
-        self.anchor = aligned((runs, points, r))
-        self.H, self.h = aligned((runs, points, R + r)), np.zeros((runs, points))
-        self.sums, self.new_sums = (np.zeros((runs, points, R + r)) for _ in range(2))
+        self.anchor = workspace.array("anchor", (runs, points, r))
+        self.H = workspace.array("H", (runs, points, R + r))
+        self.sums, self.new_sums = (workspace.array(name, self.H.shape, np.float64) for name in ("sums", "new sums"))
+        self.h = np.zeros((runs, points))
         self.tally, self.new_tally = np.array(tallies), np.array(tallies)
         self._per_column = np.zeros((runs, R + r))
         self._per_column[:, :R] = per_column
-        self._features = np.zeros((4, runs, points, most))
+        self._phi, self._exact = np.zeros((runs, points, most)), np.zeros((2, runs, points, most))
+        self._transposed = np.zeros((runs, most, points))
+        self._slopes = np.zeros((runs, points, most), np.float32)
         for m, table in enumerate(tables):
-            for target, values in zip(self._features, (table.phi, table.slopes, *table.exact), strict=True):
-                target[m, :, : values.shape[1]] = values
             gram, mean = table.gram(tallies[m])
             own = table.phi - mean
-            self.anchor[m, :, : own.shape[1]] = own
-            self.sums[m, :, :R] = sums[m]
-            self.sums[m, :, R : R + own.shape[1]] = table.spread(own, tallies[m])
+            k = own.shape[1]
+            self._phi[m, :, :k], self._transposed[m, :k], self._slopes[m, :, :k] = table.phi, table.phi.T, table.slopes
+            self._exact[0, m, :, :k], self._exact[1, m, :, :k] = table.exact
+            self.anchor[m, :, :k], self.anchor[m, :, k:] = own, 0.0
+            self.sums[m, :, :R], self.sums[m, :, R + k :] = sums[m], 0.0
+            self.sums[m, :, R : R + k] = table.spread(own, tallies[m])
             self._per_column[m, R:] = 1.0 / np.linalg.norm(gram)
         self.energies: Vector = self._tabulate(range(runs), self.sums, self.tally)
         self.new_energies: Vector = self.energies.copy()
@@ -102,8 +114,11 @@ class Landscape:
 
     def _tabulate(self, runs: Sequence[int], S: Matrix, tally: Matrix) -> Vector:
         which = np.array(runs, np.int64)
-        phi, slopes, exact_phi, exact_slopes = self._features
-        J = tabulate(which, S, tally, phi, slopes, exact_phi, exact_slopes, self._per_column, self.H, self.h)
+        exact_phi, exact_slopes = self._exact
+        J = tabulate(
+            which, S, tally, self._transposed, self._phi, self._slopes, exact_phi, exact_slopes, self._per_column,
+            self.H, self.h,
+        )  # fmt: skip
         return 1.0 + self._lams[which] - J
 
     def accept(self, runs: Sequence[int]) -> None:

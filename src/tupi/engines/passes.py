@@ -23,11 +23,12 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.engines.rows import add, as_float, look_up_anchors, multiply
+from tupi.engines.rows import add, as_float, count, look_up_anchors, multiply
 
 ITEMS_PER_PART = 16_384
 MAX_PARTS = 16
-BLOCK = 256  # rows that are worked on while they are in cache
+ONE = np.uint32(1)  # no index is negative, which compiled code need not check if it can tell by the type
+BLOCK = 320  # rows that are worked on while they are in cache
 Array = NDArray[Any]
 
 
@@ -63,16 +64,20 @@ def _locate(x: Array, cells: int, cell: Array, share: Array) -> tuple[Any, Any]:
 
 
 @numba.njit(cache=True)
-def _sort(cell: Array, lowest: int, highest: int, starts: Array, order: Array) -> None:
-    """Write the order of rows by cell; equal ones stay as they are."""
+def _sort(
+    cell: Array, share: Array, lowest: int, highest: int, starts: Array, order: Array, cells: Array, shares: Array
+) -> None:
+    """Write rows, their cells and shares in the order of cells; equal ones stay as they are."""
     starts[lowest : highest + 2] = 0
     for i in range(len(cell)):
-        starts[cell[i] + 1] += 1
+        starts[cell[i] + ONE] += ONE
     for c in range(lowest + 1, highest + 1):
         starts[c] += starts[c - 1]
     for i in range(len(cell)):
-        order[starts[cell[i]]] = i
-        starts[cell[i]] += 1
+        b = cell[i]
+        at = starts[b]
+        order[at], cells[at], shares[at] = i, b, share[i]
+        starts[b] = at + ONE
 
 
 @numba.njit(cache=True, fastmath=True)
@@ -124,12 +129,14 @@ def _clear(sums: Array, touched: Array, b: int) -> None:
 
 
 @numba.njit(cache=True, parallel=True, fastmath=True)
-def _add_parts(partial: Array, touched: Array, S: Array) -> None:
+def _add_parts(partial: Array, touched: Array, S: Array, anew: bool) -> None:
     """Add the sums of all parts to S, in float64; the last block of several may have fewer than there is room for."""
     parts = len(touched)
     _, runs, points, width = partial.shape
     for g in numba.prange(runs * points):
         m, point = g // points, g % points
+        if anew:
+            S[m, point] = 0.0
         for part in range(parts):
             if touched[part, m, 0] <= point <= touched[part, m, 1]:
                 for j in range(width):
@@ -164,21 +171,22 @@ def _descend_part(
     runs, points, r = anchor.shape
     cells = points - 1
     room, own = np.empty((BLOCK, U.shape[1]), np.float32), np.empty((BLOCK, r), np.float32)
-    cells_of, orders, starts = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32), np.empty(points + 1, np.int32)
-    shares, slopes = np.empty(BLOCK, np.float32), np.empty(BLOCK, np.float32)
+    whole, starts = np.empty((3, BLOCK), np.uint32), np.empty(points + 1, np.uint32)
+    real = np.empty((3, BLOCK), np.float32)
     touched[:, 0], touched[:, 1] = 1, 0
     for start in range(begin, end, BLOCK):
-        count = min(BLOCK, end - start)
-        cell, order, share, slope = cells_of[:count], orders[:count], shares[:count], slopes[:count]
-        W, at = as_float(U, start, count, room)
-        items = slice(first + start, first + start + count)
+        size = min(BLOCK, end - start)
+        cell, order, in_order = whole[0, :size], whole[1, :size], whole[2, :size]
+        share, share_in_order, slope = real[0, :size], real[1, :size], real[2, :size]
+        W, at = as_float(U, start, size, room)
+        items = slice(first + start, first + start + size)
         for m in range(runs):
             _locate(anchor_x[m, items], cells, cell, share)
             ahead = end if m == 0 else 0  # one fetch of the next block for all runs
             look_up_anchors(anchor[m], cell, share, own, U, start + BLOCK, ahead)
             lowest, highest = _locate(x[m, items], cells, cell, share)
-            _sort(cell, lowest, highest, starts, order)
-            multiply(W, at, own, cell, share, order, H[m], h[m], slope)
+            _sort(cell, share, lowest, highest, starts, order, in_order, share_in_order)
+            multiply(W, at, own, order, in_order, share_in_order, H[m], h[m], slope)
             _move(
                 x[m, items], velocity[m, items], before[m, items], push[m, items], slope, lengths[m], momenta[m],
                 float(cells), gradient[m, items], new_x[m, items], new_velocity[m, items], products[m],
@@ -186,8 +194,9 @@ def _descend_part(
             lowest, highest = _locate(new_x[m, items], cells, cell, share)
             _clear(sums[m], touched[m], lowest)
             _clear(sums[m], touched[m], highest)
-            _sort(cell, lowest, highest, starts, order)
-            add(W, at, own, cell, share, order, sums[m], tallies[m])
+            _sort(cell, share, lowest, highest, starts, order, in_order, share_in_order)
+            add(W, at, own, order, in_order, share_in_order, sums[m])
+            count(in_order, share_in_order, tallies[m])
 
 
 @numba.njit(cache=True, parallel=True)
@@ -278,11 +287,11 @@ def descend(
     new_x : ndarray of shape (runs, n)
         Where to write.
     S : ndarray of shape (runs, G, R + r)
-        To which sum_k hat_g(x_k) [U_k, anchor(x'_k)] is added, at the new x.
+        Where to write sum_k hat_g(x_k) [U_k, anchor(x'_k)] at the new x; those of later rows (``first`` > 0) are added.
     tallies : ndarray of shape (runs, 3, G)
-        To which sums of hat_g, hat_g^2 and hat_g hat_{g+1} are added, at the new x.
+        The same for sums of hat_g, hat_g^2 and hat_g hat_{g+1}.
     products : ndarray of shape (runs, 3)
-        To which g.g, velocity.(g - before) and (g - before).(g - before) are added.
+        The same for g.g, velocity.(g - before) and (g - before).(g - before).
     partial : ndarray of shape (parts, runs, G, R + r), float32
         Room to work in: sums of each part.
     """
@@ -296,7 +305,9 @@ def descend(
         U, first, bounds, x, velocity, before, anchor_x, anchor, H, h, push, lengths, momenta, gradient, new_x,
         new_velocity, partial, touched, part_tallies, part_products,
     )  # fmt: skip
+    if first == 0:
+        products[:], tallies[:] = 0.0, 0.0
     for part in range(parts):
         products += part_products[part]
         tallies += part_tallies[part]
-    _add_parts(partial, touched, S)
+    _add_parts(partial, touched, S, first == 0)

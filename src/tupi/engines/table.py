@@ -6,20 +6,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.energy import Vector
-from tupi.kernels.predictions import MARGIN, PredictionKernel
+from tupi.kernels.predictions import MARGIN, basis_size
 
 CELLS_PER_SIGMA = 32  # linear interpolation then errs by at most (1/32)^2 / 6 = 1.6e-4 of the kernel's height
+CELLS_OF_MANY = 24  # the same for MANY items and more, over which errors average out
+MANY = 20_000
 LEAST_MARGIN = 0.3  # in units of sigma: when predictions come closer to the grid's ends, a new grid is laid
-RANK_TOL = 1e-6  # share of the largest eigenvalue below which features of the predictions are left out
-MAX_FEATURES = 48  # how many there may be; 12 to 20 are used unless predictions have far outliers
+RANK_TOL = 1e-4  # share of the largest eigenvalue below which features of the predictions are left out
+MAX_FEATURES = 48  # how many there may be; 10 to 16 are used unless predictions have far outliers
 MAX_POINTS = 4096
 Matrix = NDArray[np.float64]
 
 
-def grid_points(f: Vector, sigma2: float) -> int:
-    """Return how many grid points the predictions need, with some room for a wider range."""
+def grid_points(f: Vector, sigma2: float, n: int) -> int:
+    """Return how many grid points n predictions with the range of f need, with some room for a wider range."""
     sigmas = np.ptp(f) / np.sqrt(sigma2) + 2 * MARGIN
-    return min(int(np.ceil(1.1 * sigmas * CELLS_PER_SIGMA)) + 1, MAX_POINTS)
+    cells = CELLS_PER_SIGMA if n < MANY else CELLS_OF_MANY
+    return min(int(np.ceil(1.1 * sigmas * cells)) + 1, MAX_POINTS)
 
 
 def smoothed(values: Matrix) -> Matrix:
@@ -30,6 +33,29 @@ def smoothed(values: Matrix) -> Matrix:
     """
     result = values.copy()
     result[1:-1] -= (values[2:] - 2 * values[1:-1] + values[:-2]) / 12
+    return result
+
+
+def features_on_grids(per_units: Vector, points: int, sigma2: float, rank: int) -> list[tuple[Matrix, Matrix]]:
+    """Return phi and its derivative on grids of so many points per unit of f, as `PredictionKernel` has them.
+
+    Where a grid begins makes no difference to kernels. Many grids at once take half the time of one after the other.
+    """
+    widths = per_units * np.sqrt(sigma2)  # sigma_f in cells
+    sizes = np.array([basis_size((points - 1) / width, rank) for width in widths])
+    result: list[tuple[Matrix, Matrix]] = [(np.empty(0), np.empty(0))] * len(widths)
+    for size in np.unique(sizes):
+        which = np.flatnonzero(sizes == size)
+        scale = -1.0 / widths[which, None, None] ** 2
+        basis = np.linspace(0.0, points - 1, size)
+        values, vectors = np.linalg.eigh(np.exp(scale * np.subtract.outer(basis, basis) ** 2))
+        difference = np.subtract.outer(np.arange(float(points)), basis)
+        kernels = np.exp(scale * difference**2)
+        slopes = kernels * difference * (2.0 * scale * per_units[which, None, None])
+        for i, m in enumerate(which):
+            kept = max(np.searchsorted(values[i], RANK_TOL * values[i, -1], side="right"), size - MAX_FEATURES)
+            root = vectors[i, :, kept:] / np.sqrt(values[i, kept:])
+            result[m] = kernels[i] @ root, slopes[i] @ root
     return result
 
 
@@ -44,11 +70,17 @@ class Table:
         Both as they are at the grid points.
     """
 
-    def __init__(self, low: float, per_unit: float, points: int, sigma2: float, rank: int) -> None:
+    def __init__(
+        self,
+        low: float,
+        per_unit: float,
+        points: int,
+        sigma2: float,
+        rank: int,
+        exact: tuple[Matrix, Matrix] | None = None,
+    ) -> None:
         self.low, self.per_unit, self.points, self.sigma2, self.rank = low, per_unit, points, sigma2, rank
-        grid = low + np.arange(points) / per_unit
-        kernel = PredictionKernel(grid, sigma2, rank, rcond=RANK_TOL, most=MAX_FEATURES, margin=0.0)
-        self.exact = kernel.features_and_slopes(grid)
+        self.exact = exact or features_on_grids(np.array([per_unit]), points, sigma2, rank)[0]
         self.phi, self.slopes = (smoothed(values) for values in self.exact)
 
     @classmethod
@@ -58,13 +90,13 @@ class Table:
         low, high = f.min() - margin, f.max() + margin
         return cls(low, (points - 1) / (high - low), points, sigma2, rank)
 
-    def standardized(self, x: Vector) -> Table:
+    def standardized(self, center: float, scale: float, exact: tuple[Matrix, Matrix] | None = None) -> Table:
         """Return the table for the same grid units after predictions were brought to mean 0 and deviation 1.
 
         Positions stay what they are, so sums over the grid do too; only where they lie in units of f changes.
+        ``center`` and ``scale`` are the mean and deviation of positions, ``exact`` the features if they are known.
         """
-        center, scale = x.mean(), x.std()
-        return Table(-center / scale, scale, self.points, self.sigma2, self.rank)
+        return Table(-center / scale, scale, self.points, self.sigma2, self.rank, exact)
 
     def covers(self, x: Vector) -> bool:
         """Whether the grid still reaches past the predictions, and a new one would not be much finer."""

@@ -8,7 +8,10 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-COLUMNS = 32  # of the sums that are worked on at a time
+from tupi.engines.vectors import double_zeros, everywhere, load, part_of_a_loop, plus_product, store, zeros
+from tupi.kernels.embedding import LANES
+
+COLUMNS = 3 * LANES  # of the sums that are worked on at a time
 FLAT = 1e-9  # share of n below which |Z^T Z| is rounding: a move has taken all predictions to one place
 Array = NDArray[Any]
 
@@ -41,45 +44,41 @@ def _gram(phi: Array, tally: Array, gram: Array, mean: Array) -> float:
     return float(np.sqrt(squares))
 
 
-@numba.njit(cache=True, fastmath=True)
-def _add_product(A: Array, B: Array, low: int, high: int, out: Array) -> None:
-    """Add A times columns ``low`` to ``high`` of B to ``out``; four rows of B at a time stay in the first cache."""
-    count = len(B)
-    whole = count - count % 4
-    for k in range(0, whole, 4):
-        p, q, r, s = B[k, low:high], B[k + 1, low:high], B[k + 2, low:high], B[k + 3, low:high]
-        for i in range(len(A)):
-            target, t, u, v, w = out[i], A[i, k], A[i, k + 1], A[i, k + 2], A[i, k + 3]
-            for j in range(len(target)):
-                target[j] += t * p[j] + u * q[j] + v * r[j] + w * s[j]
-    for k in range(whole, count):
-        p = B[k, low:high]
-        for i in range(len(A)):
-            target, t = out[i], A[i, k]
-            for j in range(len(target)):
-                target[j] += t * p[j]
+@part_of_a_loop
+def _multiply(A: Array, B: Array, first: int, columns: int, out: Array, target: int, none: Any) -> None:
+    """Write A times columns of B from ``first`` on, four rows of A at a time; ``none`` tells the kind of vectors."""
+    last = len(A) - 1
+    for column in range(0, columns, LANES):
+        for i in range(0, len(A), 4):
+            j, k, m = min(i + 1, last), min(i + 2, last), min(i + 3, last)
+            p = q = r = s = none
+            for g in range(len(B)):
+                row = load(B, g, first + column, none)
+                p = plus_product(p, everywhere(A[i, g], none), row)
+                q = plus_product(q, everywhere(A[j, g], none), row)
+                r = plus_product(r, everywhere(A[k, g], none), row)
+                s = plus_product(s, everywhere(A[m, g], none), row)
+            store(out, i, target + column, p)
+            store(out, j, target + column, q)
+            store(out, k, target + column, r)
+            store(out, m, target + column, s)
 
 
-@numba.njit(cache=True, fastmath=True)
+@numba.njit(cache=True)
 def _tabulate_columns(
     S: Array, low: int, high: int, phi: Array, slopes: Array, weights: Array, factor: float, H: Array
 ) -> float:
     """Write H = factor phi' (S^T phi)^T weights for some columns; return the weighted squares of S^T phi."""
-    points, r = slopes.shape
-    products = np.zeros((r, high - low))
-    _add_product(phi, S, low, high, products)
+    r, columns = len(phi), high - low
+    products, scaled = np.empty((r, columns)), np.empty((r, columns), np.float32)
+    _multiply(phi, S, low, columns, products, 0, double_zeros())
     total = 0.0
     for q in range(r):
-        for j in range(high - low):
-            value = products[q, j]
-            products[q, j] = factor * weights[low + j] * value
-            total += weights[low + j] * value * value
-    table = np.zeros((points, high - low))
-    _add_product(slopes, products, 0, high - low, table)
-    for g in range(points):
-        row, target = table[g], H[g, low:high]
-        for j in range(high - low):
-            target[j] = row[j]
+        for j in range(columns):
+            weighted = weights[low + j] * products[q, j]
+            scaled[q, j] = factor * weighted
+            total += weighted * products[q, j]
+    _multiply(slopes, scaled, 0, columns, H, low, zeros())
     return total
 
 
@@ -110,7 +109,7 @@ def _all_columns(
     for k in numba.prange(len(runs) * chunks):
         i, low = k // chunks, k % chunks * COLUMNS
         m, high = runs[i], min(low + COLUMNS, S.shape[2])
-        parts[i, k % chunks] = _tabulate_columns(S[m], low, high, phi[i], slopes[m], weights[m], factors[i], H[m])
+        parts[i, k % chunks] = _tabulate_columns(S[m], low, high, phi[m], slopes[m], weights[m], factors[i], H[m])
 
 
 @numba.njit(cache=True)
@@ -118,6 +117,7 @@ def tabulate(
     runs: Array,
     S: Array,
     tally: Array,
+    transposed: Array,
     phi: Array,
     slopes: Array,
     exact_phi: Array,
@@ -135,24 +135,23 @@ def tabulate(
     runs : ndarray of int64
         Which.
     S, tally : ndarray of shape (all runs, G, width) and (all runs, 3, G)
-        Sums over the grid, see `tupi.engines.passes.descend`.
-    phi, slopes, exact_phi, exact_slopes : ndarray of shape (all runs, G, r)
-        Features on the grid and their slopes: for linear interpolation, and as they are.
+        Sums over the grid, see `tupi.engines.passes.descend`. The width is a whole number of vectors.
+    transposed, phi, slopes : ndarray of shape (all runs, r, G), (all runs, G, r) and (all runs, G, r), float32
+        Features on the grid and their slopes, for linear interpolation.
+    exact_phi, exact_slopes : ndarray of shape (all runs, G, r)
+        The same as they are.
     weights : ndarray of shape (all runs, width)
         Of the columns of S.
     H, h : ndarray of shape (all runs, G, width), float32, and (all runs, G)
         Where to write.
     """
-    count, points, r = len(runs), phi.shape[1], phi.shape[2]
+    count, r = len(runs), phi.shape[2]
     grams, means, norms, factors = np.empty((count, r, r)), np.empty((count, r)), np.empty(count), np.zeros(count)
-    transposed, parts = np.empty((count, r, points)), np.empty((count, -(-S.shape[2] // COLUMNS)))
+    parts = np.empty((count, -(-S.shape[2] // COLUMNS)))
     for i in range(count):
         norms[i] = _gram(phi[runs[i]], tally[runs[i]], grams[i], means[i])
         if norms[i] > FLAT * tally[runs[i], 0].sum():
             factors[i] = -2.0 / norms[i]
-        for q in range(r):
-            for g in range(points):
-                transposed[i, q, g] = phi[runs[i], g, q]
     _all_columns(runs, S, transposed, slopes, weights, factors, H, parts)
     J = np.full(count, -np.inf)
     for i in range(count):

@@ -11,6 +11,11 @@ MARGIN = 1.0  # how far, in units of sigma_f, the grid reaches past the predicti
 MAX_POINTS = 1000
 
 
+def basis_size(sigmas: float, rank: int) -> int:
+    """Return how many grid points a range of so many sigma_f has: at least ``rank``, never coarser than sigma_f / 3."""
+    return int(np.clip(np.ceil(3 * sigmas), rank, MAX_POINTS))
+
+
 class PredictionKernel:
     """phi(f) = k_f(f, B) K_BB^(-1/2) for a grid B (label ``e:kapprox``), and its derivative.
 
@@ -46,8 +51,7 @@ class PredictionKernel:
         self.sigma2 = sigma2
         sigma = np.sqrt(sigma2)
         low, high = f.min() - margin * sigma, f.max() + margin * sigma
-        points = int(np.clip(np.ceil(3 * (high - low) / sigma), rank, MAX_POINTS))
-        self.grid = np.linspace(low, high, points)
+        self.grid = np.linspace(low, high, basis_size((high - low) / sigma, rank))
         self.root = inverse_root(self.grid[:, None], sigma2, rcond)[:, -most if most else None :]
 
     def features(self, f: NDArray[np.float64]) -> NDArray[np.float64]:

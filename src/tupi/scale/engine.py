@@ -13,6 +13,7 @@ from tupi.dependence import KernelMoments
 from tupi.energy import Objective, Vector
 from tupi.engines.landscape import Landscape, column_weights, dependence, moments
 from tupi.engines.table import Table, grid_points
+from tupi.engines.workspace import Workspace
 from tupi.errors import InputError
 from tupi.scale import moves
 from tupi.scale.blocks import Block
@@ -223,7 +224,12 @@ class DaskDescent:
         self._engine, self._blocks = engine, engine.blocks
         self._tables = [state.table for state in states]
         self._land = Landscape(
-            self._tables, [state.sums for state in states], [state.tally for state in states], per_column, lams
+            self._tables,
+            [state.sums for state in states],
+            [state.tally for state in states],
+            per_column,
+            lams,
+            Workspace(),
         )
         self._trials: Futures = gathered(states)
         self._accepted = [False] * len(states)
@@ -308,7 +314,7 @@ def _standardized(table: Table, powers: Vector) -> Table:
     mean = powers[1] / powers[0]
     deviation = np.sqrt(powers[2] / powers[0] - mean**2)
     center = 0.5 * (table.points - 1) + mean
-    return table.standardized(np.array([center - deviation, center + deviation]))  # these two have the same statistics
+    return table.standardized(center, deviation)
 
 
 class DaskEngine:
@@ -326,7 +332,7 @@ class DaskEngine:
 
     def __init__(self, blocks: Blocks, sigma2: float, rank: int = 50) -> None:
         self.blocks, self.sigma2, self.rank = blocks, sigma2, rank
-        self.points = grid_points(blocks.ends, sigma2)
+        self.points = grid_points(blocks.ends, sigma2, blocks.n)
         self._workers: frozenset[str] = blocks.spread(frozenset())
         self._first: DaskState | None = None
 
