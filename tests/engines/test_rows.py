@@ -4,6 +4,7 @@ import numba
 import numpy as np
 import pytest
 
+from tupi.engines.passes import descend
 from tupi.engines.rows import add, count, look_up_anchors, multiply
 from tupi.engines.vectors import (
     double_zeros,
@@ -73,6 +74,29 @@ def test_rows_are_multiplied_and_added_by_linear_interpolation(cells, rows, R, r
         table = H[:, :r].copy()
         look_up_anchors(table, cell, share, found, W, 0, 0)
         np.testing.assert_allclose(found, hats @ table, atol=1e-5)
+
+
+@pytest.mark.parametrize("matrix", [np.zeros((3, 40), np.float64), np.zeros((3, 80), np.float32)[:, ::2]])
+def test_vectors_refuse_rows_that_are_none(matrix):
+    @numba.njit
+    def first(A):
+        return total(load(A, 0, 0, zeros()))
+
+    with pytest.raises(numba.TypingError, match="has no rows of Vector"):
+        first(matrix)
+
+
+def test_a_pass_refuses_rows_without_a_whole_number_of_vectors():
+    n, points, none = 10, 5, np.zeros((1, 0), np.float32)
+    flat, x, zero = np.zeros((1, n), np.float32), np.ones((1, n)), np.zeros(1)
+    for R, r, width in ((7, 16, 23), (16, 3, 19), (16, 16, 48)):
+        with pytest.raises(ValueError, match="whole numbers of vectors"):
+            descend(
+                np.zeros((n, R), np.float32), 0, x, flat, flat, x, np.zeros((1, points, r), np.float32),
+                np.zeros((1, points, width), np.float32), np.zeros((1, points)), none, zero, zero, flat, x, flat,
+                np.zeros((1, points, width)), np.zeros((1, 3, points)), np.zeros((1, 3)),
+                np.zeros((1, 1, points, width), np.float32),
+            )  # fmt: skip
 
 
 def test_a_workspace_lends_the_same_memory_again_if_it_fits():

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.engines.rows import add, as_float, count, look_up_anchors, multiply
+from tupi.kernels.embedding import LANES
 
 ITEMS_PER_PART = 16_384
 MAX_PARTS = 16
@@ -295,9 +296,11 @@ def descend(
     partial : ndarray of shape (parts, runs, G, R + r), float32
         Room to work in: sums of each part.
     """
+    runs, points, r = anchor.shape
+    if U.shape[1] % LANES != 0 or r % LANES != 0 or H.shape[2] != U.shape[1] + r:
+        raise ValueError("rows of U and anchor need whole numbers of vectors, and H as many columns as both")
     bounds = part_bounds(len(U))
     parts = len(bounds) - 1
-    runs, points, _ = anchor.shape
     touched = np.empty((parts, runs, 2), np.int64)
     part_products = np.zeros((parts, runs, 3))
     part_tallies = np.zeros((parts, runs, 3, points))

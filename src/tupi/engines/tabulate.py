@@ -146,6 +146,8 @@ def tabulate(
         Where to write.
     """
     count, r = len(runs), phi.shape[2]
+    if S.shape[2] % LANES != 0:
+        raise ValueError("S needs a whole number of vectors of columns")
     grams, means, norms, factors = np.empty((count, r, r)), np.empty((count, r)), np.empty(count), np.zeros(count)
     parts = np.empty((count, -(-S.shape[2] // COLUMNS)))
     for i in range(count):

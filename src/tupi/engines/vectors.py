@@ -11,7 +11,7 @@ from typing import Any
 
 import numba
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import cgutils, errors, types
 from numba.extending import intrinsic, models, register_model
 
 from tupi.kernels.embedding import LANES
@@ -47,6 +47,12 @@ def _address(context: Any, builder: Any, signature: Any, args: Any, kind: Any) -
     return builder.inttoptr(address, context.get_value_type(kind).as_pointer())
 
 
+def _check(matrix: Any, vector: Any) -> None:
+    """Refuse to compile for a matrix whose rows are not vectors of this kind, one entry after the other."""
+    if matrix.layout != "C" or matrix.dtype != vector.dtype:
+        raise errors.TypingError(f"{matrix} has no rows of {vector}")
+
+
 def _zeros(lanes: int, dtype: Any = types.float32) -> Any:
     @instruction
     def zeros(typingctx: Any) -> Any:
@@ -69,6 +75,7 @@ def load(typingctx: Any, matrix: Any, row: Any, column: Any, like: Any) -> Any:
         at = _address(context, builder, signature, args, like)
         return builder.load(at, align=matrix.dtype.bitwidth // 8)
 
+    _check(matrix, like)
     return like(matrix, row, column, like), generate
 
 
@@ -81,6 +88,7 @@ def store(typingctx: Any, matrix: Any, row: Any, column: Any, vector: Any) -> An
         builder.store(args[3], at, align=matrix.dtype.bitwidth // 8)
         return context.get_dummy_value()
 
+    _check(matrix, vector)
     return types.void(matrix, row, column, vector), generate
 
 
