@@ -16,7 +16,7 @@ MOMENTA = {"gradient": 0.0, "momentum": 0.6}  # the paper's plain descent, and a
 MEMORY = 5  # curvatures that are remembered, across steps of Algorithm 1
 FIRST_MOVE = 0.05  # root mean square of the first move; predictions have deviation one
 MAX_HALVINGS = 25
-LEAST = 1e-200  # length: a run that has arrived rejects every move, step after step, and must not divide by zero
+LEAST = 1e-200  # length: a run may reject every move, step after step, and must not divide by zero
 
 
 class HeavyBall:
