@@ -16,7 +16,7 @@ from tupi.engines.exact import ExactEngine
 from tupi.engines.fused import FusedEngine
 from tupi.engines.lowrank import LowRankEngine
 from tupi.engines.passes import BLOCK, descend, part_bounds
-from tupi.engines.table import CELLS_OF_MANY, CELLS_PER_SIGMA, Table, features_on_grids, smoothed
+from tupi.engines.table import CELLS_OF_MANY, CELLS_PER_SIGMA, Table, features_kept, features_on_grids, smoothed
 from tupi.kernels.embedding import Embedding, EmbeddingOptions, embed, exact_kernel, normalized_factor
 from tupi.kernels.predictions import PredictionKernel
 from tupi.kernels.storage import Scratch
@@ -343,6 +343,13 @@ def test_features_on_many_grids_are_those_on_each_and_keep_the_kernel():
         middle = (slopes @ phi.T)[1:-1]
         np.testing.assert_allclose(middle, (kernel[2:] - kernel[:-2]) * per_unit / 2, atol=0.02)
     assert len({phi.shape[1] for phi, _ in found}) > 1
+
+
+@pytest.mark.parametrize(
+    ("large", "small", "share", "kept"), [(16, 2, 3e-4, 16), (16, 2, 6e-4, 18), (16, 0, 0.0, 16), (10, 2, 3e-4, 12)]
+)
+def test_small_features_do_not_take_a_vector_for_themselves(large, small, share, kept):
+    assert features_kept(np.concatenate([np.full(30, 1e-9), np.full(small, share), np.ones(large)])) == kept
 
 
 def test_many_runs_at_once_are_the_same_as_each_alone():

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.energy import Vector
+from tupi.kernels.embedding import LANES
 from tupi.kernels.predictions import MARGIN, basis_size
 
 CELLS_PER_SIGMA = 32  # linear interpolation then errs by at most (1/32)^2 / 6 = 1.6e-4 of the kernel's height
@@ -13,6 +14,7 @@ CELLS_OF_MANY = 24  # the same for MANY items and more, over which errors averag
 MANY = 20_000
 LEAST_MARGIN = 0.3  # in units of sigma: when predictions come closer to the grid's ends, a new grid is laid
 RANK_TOL = 1e-4  # share of the largest eigenvalue below which features of the predictions are left out
+LONELY_TOL = 5e-4  # the same for features that would be alone in a vector
 MAX_FEATURES = 48  # how many there may be; 10 to 16 are used unless predictions have far outliers
 MAX_POINTS = 4096
 Matrix = NDArray[np.float64]
@@ -53,10 +55,21 @@ def features_on_grids(per_units: Vector, points: int, sigma2: float, rank: int) 
         kernels = np.exp(scale * difference**2)
         slopes = kernels * difference * (2.0 * scale * per_units[which, None, None])
         for i, m in enumerate(which):
-            kept = max(np.searchsorted(values[i], RANK_TOL * values[i, -1], side="right"), size - MAX_FEATURES)
-            root = vectors[i, :, kept:] / np.sqrt(values[i, kept:])
+            kept = features_kept(values[i] / values[i, -1])
+            root = vectors[i, :, size - kept :] / np.sqrt(values[i, size - kept :])
             result[m] = kernels[i] @ root, slopes[i] @ root
     return result
+
+
+def features_kept(shares: Vector) -> int:
+    """Return how many features to keep, from ascending eigenvalues as shares of the largest.
+
+    Features come in whole vectors: a few that would need another vector for themselves, and are small, are left out.
+    """
+    kept = min(int(np.count_nonzero(shares > RANK_TOL)), MAX_FEATURES)
+    whole = kept - kept % LANES
+    lonely = 0 < whole < kept and bool(shares[-whole - 1] <= LONELY_TOL)
+    return whole if lonely else kept
 
 
 class Table:
