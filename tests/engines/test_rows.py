@@ -108,3 +108,4 @@ def test_a_workspace_lends_the_same_memory_again_if_it_fits():
     other = workspace.array("x", (2, 5), np.float64)
     assert other.shape == (2, 5)
     assert workspace.array("x", (2, 5), np.float64) is other
+    assert workspace.array("x", (2, 5), np.float32).dtype == np.float32

@@ -18,7 +18,6 @@ from tupi.kernels.embedding import Embedding
 from tupi.kernels.storage import aligned, aligned_copy
 
 Matrix = NDArray[np.float64]
-Array32 = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)

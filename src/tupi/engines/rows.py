@@ -53,6 +53,13 @@ def _as_float(U: Any, start: Any, count: Any, room: Any) -> Any:
     return as_they_are if U.dtype == types.float32 else converted
 
 
+@part_of_a_loop
+def _rise(table: Array, b: int, j: int, like: Any) -> Any:
+    """Return a table's entries at grid point b and how much more they are at the next."""
+    low = load(table, b, j, like)
+    return low, minus(load(table, b + 1, j, like), low)
+
+
 @numba.njit(cache=True)
 def look_up_anchors(table: Array, cell: Array, share: Array, anchors: Array, U: Array, ahead: int, end: int) -> None:
     """Write rows of a table at positions given by cell and share; meanwhile fetch rows of U from ``ahead`` to ``end``.
@@ -65,15 +72,8 @@ def look_up_anchors(table: Array, cell: Array, share: Array, anchors: Array, U: 
             fetch(U, ahead + i)
         b, t = cell[i], everywhere(share[i], like)
         for j in range(0, anchors.shape[1], LANES):
-            low = load(table, b, j, like)
-            store(anchors, i, j, plus_product(low, t, minus(load(table, b + 1, j, like), low)))
-
-
-@part_of_a_loop
-def _rise(table: Array, b: int, j: int, like: Any) -> Any:
-    """Return a table's entries at grid point b and how much more they are at the next."""
-    low = load(table, b, j, like)
-    return low, minus(load(table, b + 1, j, like), low)
+            low, rise = _rise(table, b, j, like)
+            store(anchors, i, j, plus_product(low, t, rise))
 
 
 @part_of_a_loop

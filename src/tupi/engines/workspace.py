@@ -19,6 +19,6 @@ class Workspace:
     def array(self, name: str, shape: tuple[int, ...], dtype: Any = np.float32) -> NDArray[Any]:
         """Return an array with anything in it: the last one with this name, if it fits."""
         known = self._arrays.get(name)
-        if known is None or known.shape != shape:
+        if known is None or known.shape != shape or known.dtype != dtype:
             known = self._arrays[name] = aligned(shape, dtype, clear=False)
         return known

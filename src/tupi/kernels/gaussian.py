@@ -18,10 +18,10 @@ def kernel_matrix(X: Matrix, Y: Matrix, sigma2: float) -> Matrix:
     return np.exp(squared, out=squared)
 
 
-def inverse_root(B: Matrix, sigma2: float, rcond: float = RCOND) -> Matrix:
+def inverse_root(B: Matrix, sigma2: float) -> Matrix:
     """Return W with W W^T the pseudo-inverse of K_BB, from its truncated eigendecomposition."""
     values, vectors = np.linalg.eigh(kernel_matrix(B, B, sigma2))
-    keep = values > rcond * values[-1]
+    keep = values > RCOND * values[-1]
     return vectors[:, keep] / np.sqrt(values[keep])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.kernels.gaussian import RCOND, inverse_root, kernel_matrix
+from tupi.kernels.gaussian import inverse_root, kernel_matrix
 
 MARGIN = 1.0  # how far, in units of sigma_f, the grid reaches past the predictions: they move while they are denoised
 MAX_POINTS = 1000
@@ -31,28 +31,14 @@ class PredictionKernel:
         sigma_f^2, the width of the kernel.
     rank : int
         The least number of grid points, K.
-    rcond : float
-        Eigenvalues of K_BB below this share of the largest are left out.
-    most : int, optional
-        Keep at most so many features.
-    margin : float
-        How far the grid reaches past f, in units of sigma_f.
     """
 
-    def __init__(
-        self,
-        f: NDArray[np.float64],
-        sigma2: float,
-        rank: int = 50,
-        rcond: float = RCOND,
-        most: int | None = None,
-        margin: float = MARGIN,
-    ) -> None:
+    def __init__(self, f: NDArray[np.float64], sigma2: float, rank: int = 50) -> None:
         self.sigma2 = sigma2
         sigma = np.sqrt(sigma2)
-        low, high = f.min() - margin * sigma, f.max() + margin * sigma
+        low, high = f.min() - MARGIN * sigma, f.max() + MARGIN * sigma
         self.grid = np.linspace(low, high, basis_size((high - low) / sigma, rank))
-        self.root = inverse_root(self.grid[:, None], sigma2, rcond)[:, -most if most else None :]
+        self.root = inverse_root(self.grid[:, None], sigma2)
 
     def features(self, f: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return phi(f), one row per prediction."""

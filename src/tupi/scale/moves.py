@@ -140,7 +140,7 @@ def _pass(
     H[:, :, :R] *= block.slope.astype(np.float32)
     h = tables.h + tables.H[:, :, :R] @ block.offset
     step, gradient, new_x = np.empty(x.shape, np.float32), np.empty(x.shape, np.float32), np.empty(x.shape)
-    S, tally, products = np.zeros((runs, points, width)), np.zeros((runs, 3, points)), np.zeros((runs, 3))
+    S, tally, products = np.empty((runs, points, width)), np.empty((runs, 3, points)), np.empty((runs, 3))
     parts = len(part_bounds(x.shape[1])) - 1
     room = aligned((parts, runs, points, width), clear=False)
     nothing = np.zeros((runs, 0), np.float32)
