@@ -140,18 +140,19 @@ def denoise_prepared(prepared: Prepared, method: Method, callback: Watch | None 
         index=problem.index,
         classes=problem.classes,
         notes=fit.notes,
-        uncertainty=_uncertainty(prepared, fit),
+        uncertainty=_of_everyone(prepared, fit.uncertainty),
+        expected=_of_everyone(prepared, fit.expected),
         left_out_errors=fit.left_out_errors,
         suggested=None if fit.suggested is None else prepared.items[fit.suggested],
     )
 
 
-def _uncertainty(prepared: Prepared, fit: Fit) -> np.ndarray | None:
-    """Return each item's standard deviation, NaN for items without any view."""
-    if fit.uncertainty is None:
+def _of_everyone(prepared: Prepared, values: np.ndarray | None) -> np.ndarray | None:
+    """Return values of the items that take part for all items, NaN for those without any view."""
+    if values is None:
         return None
     everyone = np.full(prepared.problem.n, np.nan)
-    everyone[prepared.items] = fit.uncertainty
+    everyone[prepared.items] = values
     return everyone
 
 

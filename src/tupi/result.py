@@ -111,7 +111,11 @@ class Denoised:
         What the method wants a person to know, such as which setting was chosen and why.
     uncertainty : ndarray of shape (n,) or None
         From "fuse" and "auto" with labels: standard deviation of the label that each item would get, in the units of
-        the predictions (of a class's share, for classification); NaN for items without any view.
+        the labels (of the predictions if labels are comparisons, of a class's share for classification); NaN for items
+        without any view.
+    expected : ndarray of shape (n,) or None
+        From "fuse" and "auto" for ranking, if labels are values: the label that each item is expected to get. Scores
+        have a scale of their own, so this is what `interval` is built around.
     suggested : ndarray of shape (k,) or (k, 2), or None
         Items, or pairs, to label next, see `suggest`.
     left_out_errors : ndarray or None
@@ -133,6 +137,7 @@ class Denoised:
     uncertainty: NDArray[np.float64] | None = None
     suggested: NDArray[np.int64] | None = None
     left_out_errors: NDArray[np.float64] | None = None
+    expected: NDArray[np.float64] | None = None
 
     @property
     def changed(self) -> bool:
@@ -154,18 +159,19 @@ class Denoised:
         Returns
         -------
         low, high : ndarray of shape (n,)
-            Bounds, in the units of the predictions; NaN for items without any view.
+            Bounds, in the units of the labels; NaN for items without any view.
         """
         if not isinstance(level, (int, float, np.number)) or isinstance(level, bool) or not 0 < level < 1:
             raise InputError(f"level: found {level!r}; accepted: a number between 0 and 1.")
-        if self.left_out_errors is None or self.uncertainty is None:
+        center = self.expected if self.task == "ranking" else self.predictions
+        if self.left_out_errors is None or self.uncertainty is None or center is None:
             raise InputError(
                 f"interval: found a result of method {self.method!r} without errors of left-out labels; accepted: one "
                 "of 'auto' or 'fuse' for ranking or regression, whose labels are values."
             )
         normal = norm.ppf(0.5 + (np.arange(NORMAL) + 0.5) / (2 * NORMAL))
         reach = np.quantile(np.concatenate([self.left_out_errors, normal]), level) * self.uncertainty
-        return self.predictions - reach, self.predictions + reach
+        return center - reach, center + reach
 
     def suggest(self, k: int = 10) -> NDArray[np.int64]:
         """Return the items to label next: those whose labels would lower the uncertainty of all items most.
@@ -233,7 +239,7 @@ class Denoised:
             "meta": np.array(json.dumps(meta)),
             **{name: _to_text(getattr(self, name)) for name in ("weights", "dependence", "history")},
         }
-        optional = ("uncertainty", "suggested", "left_out_errors")
+        optional = ("uncertainty", "suggested", "left_out_errors", "expected")
         arrays |= {name: value for name in optional if (value := getattr(self, name)) is not None}
         if self.index is not None:
             numeric = meta["index_kind"] == "number"
@@ -293,5 +299,6 @@ def load(path: str | Path) -> Denoised:
         uncertainty=arrays.get("uncertainty"),
         suggested=arrays.get("suggested"),
         left_out_errors=arrays.get("left_out_errors"),
+        expected=arrays.get("expected"),
         **frames,
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import entropy
 
 from tupi.fusion.design import Belief, sketches
 from tupi.fusion.kernels import Kernels, kernels
@@ -21,7 +22,8 @@ MAX_ENTRIES = 1 << 27  # of a kernel between all items and the labelled ones: ha
 CHOOSING_LABELS = 400  # that set the variances; more would hardly change what is likely
 MAX_JUDGED = 500  # comparisons that judge the gain
 FEW = 20  # fewer labelled items than that cannot say that higher scores mean less
-LEAST_SLOPE = 0.25  # of the expected one: what few labels that say so are allowed
+REVERSAL = 7.0  # log odds by which the labels must say so: whoever reverses a ranking had better be sure
+LEAST_SLOPE = 0.25  # of the expected one: what labels that say so with less certainty are allowed
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
 
@@ -102,10 +104,17 @@ def fit_values(
     choosing = labelled_model(columns[:, :, some], shared[:, some][:, :, some], found.prior, constant)
     v = choosing.most_likely(residuals[some])
     after = posterior(labelled_model(columns, shared, found.prior, constant), v, residuals)
-    if expected is None and len(rows) < FEW and (against := _against(base, rows, v[0], after.duals)).any():
-        found, mean = _held(found, against), np.where(against, LEAST_SLOPE * mean, mean)
-        residuals = z - mean[rows]
-        after = posterior(labelled_model(found.columns[:, :, rows], shared, found.prior), v, residuals)
+    if expected is None and (against := _against(base, rows, v[0], after.duals)).any():
+        held, held_mean = _held(found, against), np.where(against, LEAST_SLOPE * mean, mean)
+        rest = z - held_mean[rows]
+        held_columns = held.columns[:, :, rows]
+        less = labelled_model(held_columns[:, :, some], shared[:, some][:, :, some], found.prior, constant)
+        v_held = less.most_likely(rest[some])
+        odds = less.minus_log_posterior(np.log(v_held), rest[some])[0]
+        odds -= choosing.minus_log_posterior(np.log(v), residuals[some])[0]
+        if len(rows) < FEW or odds < REVERSAL:
+            found, mean, v = held, held_mean, v_held
+            after = posterior(labelled_model(held_columns, shared, found.prior, constant), v, rest)
     g = mean + np.column_stack([found.times(v[:-1], after.duals[:, j], j) for j in range(c)])
     g += constant * after.duals.sum(axis=0)
     held_out = np.column_stack([left_out(z[:, j], after.duals[:, j], after.inverses[j]) for j in range(c)])
@@ -120,7 +129,8 @@ def fit_pairs(base: LabelFree, prepared: Prepared, rows: Positions, higher: Posi
     mean = _expected(base, rows)
     shared = found.within()
     after = fit_preferences(found.columns[0][:, rows], shared, found.prior, mean[rows, 0], higher, lower)
-    if len(rows) < FEW and (against := _against(base, rows, after.v[0], after.dual[:, None])).any():
+    against = _against(base, rows, after.v[0], after.dual[:, None])
+    if against.any() and (len(rows) < FEW or _odds_of_reversal(mean[rows, 0], higher, lower) < REVERSAL):
         found, mean = _held(found, against), LEAST_SLOPE * mean
         after = fit_preferences(found.columns[0][:, rows], shared, found.prior, mean[rows, 0], higher, lower)
     g = mean[:, 0] + found.times(after.v, after.dual, 0)
@@ -141,6 +151,17 @@ def _against(base: LabelFree, rows: Positions, variance: float, duals: Array) ->
     answers = base.columns[0][rows]
     expected = np.array([slope(one) for one in answers.T])
     return expected + variance * np.einsum("ij,ij->j", answers, duals) < LEAST_SLOPE * expected
+
+
+def _odds_of_reversal(answer: Array, higher: Positions, lower: Positions) -> float:
+    """Return the log odds of comparisons that contradict the label-free answer against a coin.
+
+    Comparisons of the same item are not independent, so that they count as at most as many as there are items.
+    """
+    wrong = np.mean(answer[higher] < answer[lower])
+    if wrong <= 0.5:
+        return 0.0
+    return float(min(len(higher), len(answer)) * (np.log(2) - entropy([wrong, 1 - wrong])))
 
 
 def _held(found: Kernels, outputs: NDArray[np.bool_]) -> Kernels:

@@ -58,6 +58,21 @@ class LabelFree:
         """The estimate of what f would be without its error, in f's units."""
         return self.smoothed + self.share.c * (self.f - self.smoothed)
 
+    @property
+    def moves(self) -> bool:
+        """Whether the estimate may come back without any label that confirms it."""
+        return self.share.credible and self.share.c < 1.0
+
+    @property
+    def promise(self) -> float:
+        """How much of the usual gain the views promise before any label: all of it, half, or none if all are junk."""
+        return 1.0 if self.moves else 0.5 if self.views.related else 0.0
+
+    @property
+    def careful(self) -> Array:
+        """What comes back without labels: the estimate where the views give good reason to move f, otherwise f."""
+        return self.answer if self.moves else self.f
+
     @cached_property
     def graph(self) -> Graph:
         """The neighbour graph; its mean degree is one, so that strengths mean the same everywhere.

@@ -15,6 +15,11 @@ average); where leaving out views costs as much as if each told its own part, no
 The second point is a mean over sets of views that are left out in turn: two views at a time, a longer line than one,
 or one where there are few. Where views differ, the line may end anywhere between nothing and everything, so nu is
 averaged over resampled views: what a few views say decides less than what all say.
+
+The law takes for granted that what the views agree about is g. They may agree about something else, such as the year in
+which an item was made; then f's deviation from the year's mean looks like error and is the truth. No label-free figure
+tells the two apart for certain, but one is a warning: views that explain one another much better than they explain f.
+`SignalShare.credible` is False there, and where the sign is too faint, and then f is left alone without labels.
 """
 
 from __future__ import annotations
@@ -37,6 +42,9 @@ MAX_ERROR = 1 / 2  # error in f is taken to be at most this share of what the vi
 #                    of f, however alike they are, are no reason to move it
 RESAMPLED = 1000  # sets of views over which the share of error is averaged
 DIMENSIONS = 40  # principal directions in which neighbours are looked for, at most
+LEAST_AGREEMENT = 0.6  # of what views explain of one another they must explain of f, or they tell of something else
+LEAST_AGREEMENT_OF_COLUMNS = 0.7  # the same for columns: those of one view were made together and share more
+LEAST_SIGN = 0.25  # share of the residual that must look like error: less is within the error of the jackknife
 KEPT = 0.99  # of the variance; the remaining directions are mostly noise, and make all items equally distant
 FITTED = 5000  # items that the directions are fitted to
 Array = NDArray[np.float64]
@@ -52,10 +60,14 @@ class SignalShare:
         The share of signal in f - p.
     explained : float
         R(m), the share of f's variance that all views together explain.
+    credible : bool
+        Whether f may be moved on this sign alone: the views explain f nearly as well as they explain one another, and
+        enough of the residual looks like error.
     """
 
     c: float
     explained: float
+    credible: bool = False
 
 
 def error_share(r: float, r_less: ArrayLike, m: int, left: int) -> Array:
@@ -101,23 +113,40 @@ def signal_share(f: Array, related: Sequence[Block], k: int, p: Array) -> Signal
         The averages between which and f the share decides.
     """
     units = [block.columns for block in related]
+    least = LEAST_AGREEMENT
     if len(units) < 3:
         units = [column[:, None] for block in related for column in block.columns.T]
+        least = LEAST_AGREEMENT_OF_COLUMNS
     m = min(len(units), MAX_GROUPS)
     if m < 2:
         return SignalShare(1.0, float("nan"))
     strength = [np.linalg.norm(unit.T @ f) / np.linalg.norm(unit) for unit in units]
-    units = [units[i] for i in np.argsort(strength, kind="stable")]
-    r = float(np.mean(explained(f, np.hstack(units), k)))
+    by_strength = np.argsort(strength, kind="stable")
+    groups = [np.hstack([units[i] for i in by_strength[start::m]]) for start in range(m)]
+    r = float(np.mean(explained(f, np.hstack(groups), k)))
     if r == 0.0:
         return SignalShare(1.0, 0.0)
     out = sets_left_out(m)
-    less = [np.hstack([u for i, u in enumerate(units) if i % m not in groups]) for groups in out]
-    r_less = [float(np.mean(explained(f, X, k))) for X in less]
-    nu = min(resampled_error_share(r, r_less, out, m), MAX_ERROR * r)
+    r_less = [float(np.mean(explained(f, _without(groups, some), k))) for some in out]
+    nu = resampled_error_share(r, r_less, out, m)
     # p may be smoother than the averages that r was measured by; an item's own f is a small part of it, hence 1 - r.
     residual = max(1 - r, float(np.mean((f - p) ** 2)), 1e-12)
-    return SignalShare(float(np.clip(1 - nu / residual, 0.0, 1.0)), r)
+    credible = nu >= LEAST_SIGN * residual and r >= least * agreement(groups, k)
+    return SignalShare(float(np.clip(1 - min(nu, MAX_ERROR * r) / residual, 0.0, 1.0)), r, credible)
+
+
+def agreement(groups: Sequence[NDArray[np.floating]], k: int) -> float:
+    """Return how well groups of columns explain one another: the mean share of each one's first principal direction."""
+    found = [explained(_first_direction(X), _without(groups, (i,)), k)[0] for i, X in enumerate(groups)]
+    return float(np.mean(found))
+
+
+def _without(groups: Sequence[NDArray[np.floating]], some: Sequence[int]) -> NDArray[np.floating]:
+    return np.hstack([X for i, X in enumerate(groups) if i not in some])
+
+
+def _first_direction(X: NDArray[np.floating]) -> Array:
+    return X @ _principal_directions(X)[1][:, :1]
 
 
 def explained(f: Array, X: NDArray[np.floating], k: int) -> Array:
@@ -141,12 +170,17 @@ def leading_directions(X: NDArray[np.floating]) -> NDArray[np.floating]:
     """Return rows in their leading principal directions; as they are if there are few columns."""
     if X.shape[1] <= DIMENSIONS:
         return X
+    values, directions = _principal_directions(X)
+    enough = int(np.searchsorted(np.cumsum(values), KEPT * values.sum())) + 1
+    return X @ directions[:, : min(enough, DIMENSIONS)].astype(X.dtype)
+
+
+def _principal_directions(X: NDArray[np.floating]) -> tuple[Array, Array]:
+    """Return variances and directions of a sample of rows, largest first."""
     sample = X[evenly(len(X), FITTED)].astype(np.float64)
     sample -= sample.mean(axis=0)
     values, directions = np.linalg.eigh(sample.T @ sample)
-    values, directions = values[::-1], directions[:, ::-1]
-    enough = int(np.searchsorted(np.cumsum(values), KEPT * values.sum())) + 1
-    return X @ directions[:, : min(enough, DIMENSIONS)].astype(X.dtype)
+    return values[::-1], directions[:, ::-1]
 
 
 def explained_by(f: Array, items: NDArray[np.int64], near: NDArray[np.int64]) -> Array:

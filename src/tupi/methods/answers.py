@@ -1,7 +1,7 @@
 """What the Gaussian process of `tupi.methods.fuse` says, by kind of label: new columns and their gain.
 
-New predictions g and old ones f are blended with weight w: as scores of equal deviation for ranking, as values for
-regression, as logarithms of probabilities for classification.
+New predictions, initial ones and the label-free answer are blended: as scores of equal deviation for ranking, as values
+for regression, as logarithms of probabilities for classification.
 """
 
 from __future__ import annotations
@@ -15,7 +15,18 @@ from scipy.special import log_softmax, softmax
 
 from tupi.fusion.design import suggest_items, suggest_pairs
 from tupi.fusion.fitting import Fused, fit_pairs, fit_values, most_labels
-from tupi.fusion.guard import OF_ERRORS, Gain, mean_gain, pair_gain, probability_of_gain
+from tupi.fusion.guard import (
+    OF_ERRORS,
+    Blend,
+    Gain,
+    blend_of,
+    confirmation,
+    mean_gain,
+    pair_gain,
+    probability_of_gain,
+    weight_of,
+    wrong_before,
+)
 from tupi.fusion.labelfree import LabelFree, unit
 from tupi.fusion.relevance import evenly
 from tupi.labels import Pairs
@@ -26,6 +37,8 @@ from tupi.prepared import Prepared
 SHARPNESS_GRID = tuple(2.0 ** (k / 2) for k in range(9))  # powers to which class shares may be raised
 SHARPNESS_SD = 0.5  # expected size of the power's logarithm: a handful of labels must not make up certainty
 LEAST_SHARE = 0.01  # of a class: regression of zeros and ones may say less than nothing
+NEW = Blend(1.0, 0.0, 0.0)  # what the process says, as it is
+LABEL_FREE = Blend(0.0, 0.0, 1.0)
 CLASS_SHIFT = 0.1  # prior variance of a class's shift: how frequent classes are is known from the predictions
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
@@ -53,22 +66,41 @@ class Answer(ABC):
     n_used: int
 
     @abstractmethod
-    def columns(self, w: float) -> Array:
+    def columns(self, blend: Blend) -> Array:
         """Return new columns, as `tupi.methods.base.Fit` wants them."""
 
     @abstractmethod
-    def gain(self, w: float) -> Gain:
+    def gain(self, blend: Blend) -> Gain:
         """Return the score before and after, by labels that were left out."""
 
-    def probability(self) -> float:
-        """Return the probability that the new predictions are better."""
-        return probability_of_gain(self.gain(1.0), bool(self.base.views.related))
+    @abstractmethod
+    def agreement(self) -> tuple[float, int]:
+        """Return the correlation of labels with predictions that did not see them, and how many labels there are."""
+
+    def probability(self, blend: Blend = NEW) -> float:
+        """Return the probability that the new predictions, or a blend, are better than the initial ones."""
+        gain = self.gain(blend)
+        return probability_of_gain(gain, self.base.promise, wrong=wrong_before(gain, self.n_used))
+
+    def guarded(self) -> tuple[Blend, float, float]:
+        """Return what may come back, the probability of a gain, and that of labels which belong to the items."""
+        probability, confirmed = self.probability(), self.confirmation()
+        label_free = weight_of(self.probability(LABEL_FREE), self.base.promise) if self.base.moves else 0.0
+        return blend_of(weight_of(probability, self.base.promise), label_free, confirmed), probability, confirmed
+
+    def confirmation(self) -> float:
+        """Return the probability that the labels belong to the items."""
+        return confirmation(*self.agreement(), 1 - _correlation(self.fused.g, self._label_free()))
 
     def uncertainty(self) -> Array:
-        """Return the standard deviation of a label of each item, in the units of the predictions."""
+        """Return the standard deviation of a label of each item; without values, in the units of the predictions."""
         return np.sqrt(self.fused.belief.variances() + self.fused.noise) * self._unit()
 
-    def left_out_errors(self, w: float) -> Array | None:
+    def expected(self) -> Array | None:
+        """Return the label that each item is expected to get, where the predictions are on another scale."""
+        return None
+
+    def left_out_errors(self, blend: Blend) -> Array | None:
         """Return absolute errors of values left out, in units of their uncertainty; None for other labels."""
         return None
 
@@ -77,32 +109,56 @@ class Answer(ABC):
         return suggest_items(self.fused.belief, self.fused.noise, self.fused.rows)
 
     def _unit(self) -> float:
-        """Return what one deviation of the labels is in the units of the predictions."""
+        """Return what one deviation of the labels is in the units of the uncertainty."""
         return float(self.prepared.scale[0] / self.fused.g.std())
+
+    def _label_free(self) -> Array:
+        """Return the label-free answer in the space of the process's predictions."""
+        return self.base.answer
 
 
 @dataclass(frozen=True, eq=False)
-class RankingAnswer(Answer):
+class ScoreAnswer(Answer):
+    """Scores, whose order alone counts."""
+
+    def columns(self, blend: Blend) -> Array:
+        """Return scores."""
+        return unit(blend.of(unit(self.fused.g), self.base.f, unit(self.base.careful)))
+
+    def _pair_gain(self, blend: Blend, first: Positions, second: Positions, new: Array) -> Gain:
+        """Return the gain in pairwise accuracy; ``new`` are differences that the process predicts within pairs."""
+        f, label_free = (column[self.fused.rows, 0] for column in (self.base.f, unit(self.base.careful)))
+        before = f[first] - f[second]
+        after = blend.of(new / self.fused.g.std(), before, label_free[first] - label_free[second])
+        return pair_gain(before, after, first, second, len(f))
+
+
+@dataclass(frozen=True, eq=False)
+class RankingAnswer(ScoreAnswer):
     """Scores from values; ``values`` are the labels."""
 
     values: Array
 
-    def columns(self, w: float) -> Array:
-        """Return scores."""
-        return unit((1 - w) * self.base.f + w * unit(self.fused.g))
-
-    def gain(self, w: float) -> Gain:
+    def gain(self, blend: Blend) -> Gain:
         """Return the gain in pairwise accuracy, of pairs both of whose labels were left out."""
         first, second = np.nonzero(self.values[:, None] > self.values)
-        f = self.base.f[self.fused.rows, 0]
-        before = f[first] - f[second]
-        after = (1 - w) * before + w * self.fused.differences[first, second] / self.fused.g.std()
-        return pair_gain(before, after, first, second, len(f))
+        return self._pair_gain(blend, first, second, self.fused.differences[first, second])
 
-    def left_out_errors(self, w: float) -> Array:
+    def agreement(self) -> tuple[float, int]:
+        """Return the correlation of values with predictions, each without its label."""
+        return _correlation(self.fused.held_out[:, 0], self.values), len(self.values)
+
+    def expected(self) -> Array:
+        """Return what the process expects, in the units of the labels."""
+        return self.fused.g[:, 0] * self.values.std() + self.values.mean()
+
+    def left_out_errors(self, blend: Blend) -> Array:
         """Return the errors of the process; scores have no units in which those of a blend could be told."""
         z = (self.values - self.values.mean()) / self.values.std()
         return np.abs(self.fused.held_out[:, 0] - z) / self.fused.left_out_deviations()
+
+    def _unit(self) -> float:
+        return float(self.values.std())
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,55 +167,62 @@ class RegressionAnswer(Answer):
 
     values: Array
 
-    def columns(self, w: float) -> Array:
+    def columns(self, blend: Blend) -> Array:
         """Return values."""
         g = self.fused.g[:, 0] * self.values.std() + self.values.mean()
-        return from_values(self.prepared, ((1 - w) * self._initial() + w * g)[:, None])
+        values = blend.of(g, self._in_units(self.base.f), self._in_units(self.base.careful))
+        return from_values(self.prepared, values[:, None])
 
-    def gain(self, w: float) -> Gain:
+    def gain(self, blend: Blend) -> Gain:
         """Return the gain in R², each label left out in turn."""
-        f = self._initial()[self.fused.rows]
-        before, after = (1 - (one - self.values) ** 2 / self.values.var() for one in (f, self._held_out(w)))
+        f = self._in_units(self.base.f)[self.fused.rows]
+        before, after = (1 - (one - self.values) ** 2 / self.values.var() for one in (f, self._held_out(blend)))
         return mean_gain(before, after)
 
-    def left_out_errors(self, w: float) -> Array:
+    def agreement(self) -> tuple[float, int]:
+        """Return the correlation of values with predictions, each without its label."""
+        return _correlation(self.fused.held_out[:, 0], self.values), len(self.values)
+
+    def left_out_errors(self, blend: Blend) -> Array:
         """Return the errors of what comes back."""
-        return np.abs(self._held_out(w) - self.values) / (self.fused.left_out_deviations() * self._unit())
+        return np.abs(self._held_out(blend) - self.values) / (self.fused.left_out_deviations() * self._unit())
 
-    def probability(self) -> float:
-        """Return the probability that the new values have a smaller squared error."""
-        return probability_of_gain(self.gain(1.0).of_error(), bool(self.base.views.related), OF_ERRORS)
+    def probability(self, blend: Blend = NEW) -> float:
+        """Return the probability that the new values, or a blend, have a smaller squared error."""
+        return probability_of_gain(self.gain(blend).of_error(), self.base.promise, OF_ERRORS)
 
-    def _held_out(self, w: float) -> Array:
+    def _held_out(self, blend: Blend) -> Array:
         """Return values of the labelled items, each without its label."""
         g = self.fused.held_out[:, 0] * self.values.std() + self.values.mean()
-        return (1 - w) * self._initial()[self.fused.rows] + w * g
+        f, label_free = (self._in_units(column)[self.fused.rows] for column in (self.base.f, self.base.careful))
+        return blend.of(g, f, label_free)
 
-    def _initial(self) -> Array:
-        return self.base.f[:, 0] * self.prepared.scale[0] + self.prepared.shift[0]
+    def _in_units(self, columns: Array) -> Array:
+        return columns[:, 0] * self.prepared.scale[0] + self.prepared.shift[0]
 
     def _unit(self) -> float:
         return float(self.values.std())
 
 
 @dataclass(frozen=True, eq=False)
-class ComparisonAnswer(Answer):
+class ComparisonAnswer(ScoreAnswer):
     """Scores from comparisons, numbered within the compared items."""
 
     higher: Positions
     lower: Positions
 
-    def columns(self, w: float) -> Array:
-        """Return scores."""
-        return unit((1 - w) * self.base.f + w * unit(self.fused.g))
-
-    def gain(self, w: float) -> Gain:
+    def gain(self, blend: Blend) -> Gain:
         """Return the gain in pairwise accuracy, of pairs neither of whose items was seen in any comparison."""
         first, second = self.higher[self.fused.judged], self.lower[self.fused.judged]
-        f = self.base.f[self.fused.rows, 0]
-        before = f[first] - f[second]
-        after = (1 - w) * before + w * self.fused.differences / self.fused.g.std()
-        return pair_gain(before, after, first, second, len(f))
+        return self._pair_gain(blend, first, second, self.fused.differences)
+
+    def agreement(self) -> tuple[float, int]:
+        """Return Pearson's correlation for the share of right comparisons (Greiner), and how many independent ones.
+
+        Comparisons of the same item are not independent, so that there are at most as many as items.
+        """
+        right = np.mean(0.5 * (1 + np.sign(self.fused.differences)))
+        return float(np.sin(np.pi * (right - 0.5))), min(len(self.fused.judged), len(self.fused.rows))
 
     def suggest(self) -> Positions:
         """Return pairs to compare next."""
@@ -179,17 +242,24 @@ class ClassAnswer(Answer):
         The labels.
     frequency : ndarray of shape (c,)
         Expected shares of the classes.
+    prior : ndarray of shape (n, c)
+        Label-free probabilities, in deviations of the labels.
     """
 
     classes: Positions
     frequency: Array
+    prior: Array
 
-    def columns(self, w: float) -> Array:
+    def columns(self, blend: Blend) -> Array:
         """Return class scores: centred logarithms of probabilities, or scores in the input's units."""
-        initial = self.base.f
-        return (1 - w) * initial + w * self._columns(self.fused.g)
+        return blend.of(self._columns(self.fused.g), self.base.f, self.base.careful)
 
-    def gain(self, w: float) -> Gain:
+    def agreement(self) -> tuple[float, int]:
+        """Return the correlation of indicators of the classes with predictions, each without its label."""
+        indicators = np.eye(len(self.frequency))[self.classes] - self.frequency
+        return _correlation(self._deviation() * self.fused.held_out, indicators), len(self.classes)
+
+    def gain(self, blend: Blend) -> Gain:
         """Return the gain in accuracy, each label left out in turn."""
         rows = self.fused.rows
         scale, shift = self.prepared.scale, self.prepared.shift
@@ -200,12 +270,18 @@ class ClassAnswer(Answer):
         old = self.base.f[rows]
         before, after = (
             ((one * scale + shift).argmax(axis=1) == self.classes).astype(np.float64)
-            for one in (old, (1 - w) * old + w * new)
+            for one in (old, blend.of(new, old, self.base.careful[rows]))
         )
         return mean_gain(before, after)
 
+    def _label_free(self) -> Array:
+        return self.prior
+
+    def _deviation(self) -> Array:
+        return np.sqrt(self.frequency * (1 - self.frequency))
+
     def _log_shares(self, z: Array) -> Array:
-        return np.log(np.maximum(self.frequency + np.sqrt(self.frequency * (1 - self.frequency)) * z, LEAST_SHARE))
+        return np.log(np.maximum(self.frequency + self._deviation() * z, LEAST_SHARE))
 
     def _columns(self, z: Array) -> Array:
         return from_shares(self.prepared, softmax(self._sharpness() * self._log_shares(z), axis=1))
@@ -221,6 +297,13 @@ class ClassAnswer(Answer):
 
     def _unit(self) -> float:
         return float(np.sqrt(np.mean(self.frequency * (1 - self.frequency))))
+
+
+def _correlation(first: Array, second: Array) -> float:
+    """Return the correlation of all entries; 0 where one of them is constant."""
+    first, second = (one.ravel() - one.mean() for one in (first, second))
+    size = np.linalg.norm(first) * np.linalg.norm(second)
+    return float(first @ second / size) if size > 0 else 0.0
 
 
 def answer_of(known: Known, base: LabelFree, prepared: Prepared) -> Answer:
@@ -251,8 +334,9 @@ def answer_of(known: Known, base: LabelFree, prepared: Prepared) -> Answer:
         frequency = np.clip(chances.mean(axis=0), LEAST_SHARE, 1 - LEAST_SHARE)
         unit_share = np.sqrt(frequency * (1 - frequency))
         z = (np.eye(chances.shape[1])[values] - frequency) / unit_share
-        fused = fit_values(base, prepared, rows, z, (chances - frequency) / unit_share, CLASS_SHIFT)
-        return ClassAnswer(prepared, base, fused, len(values), values.astype(np.int64), frequency)
+        prior = (chances - frequency) / unit_share
+        fused = fit_values(base, prepared, rows, z, prior, CLASS_SHIFT)
+        return ClassAnswer(prepared, base, fused, len(values), values.astype(np.int64), frequency, prior)
     z = ((values - values.mean()) / values.std())[:, None]
     kind = RegressionAnswer if prepared.problem.task == "regression" else RankingAnswer
     return kind(prepared, base, fit_values(base, prepared, rows, z), len(values), values)

@@ -36,7 +36,10 @@ class Fit:
     gain : Gain, optional
         From methods that judge themselves: the score before and after on labels that were left out.
     uncertainty : ndarray of shape (n_items,), optional
-        Standard deviation of each item, in the units of the final predictions.
+        Standard deviation of the label of each item: in the units of the labels if these are values, else in those of
+        the final predictions.
+    expected : ndarray of shape (n_items,), optional
+        For ranking by values: the label that each item is expected to get.
     left_out_errors : ndarray, optional
         Absolute errors of labels that were left out, in units of their uncertainty.
     suggested : ndarray of shape (k,) or (k, 2), optional
@@ -50,6 +53,7 @@ class Fit:
     notes: tuple[str, ...] = ()
     gain: Gain | None = None
     uncertainty: NDArray[np.float64] | None = None
+    expected: NDArray[np.float64] | None = None
     left_out_errors: NDArray[np.float64] | None = None
     suggested: NDArray[np.int64] | None = None
 

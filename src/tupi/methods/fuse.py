@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 
 from tupi.errors import InputError
-from tupi.fusion.guard import weight_of
+from tupi.fusion.guard import Blend
 from tupi.fusion.labelfree import label_free
 from tupi.labels import Labels, Values
-from tupi.methods.answers import RegressionAnswer, answer_of
+from tupi.methods.answers import NEW, RegressionAnswer, answer_of
 from tupi.methods.base import Fit, Method
 from tupi.methods.smooth import describe_views, two_steps
 from tupi.methods.supervised import CalibratedFit, known_items
@@ -31,7 +31,8 @@ class Fuse(Method):
     ----------
     guard : bool
         Return (1 - w) f + w g, with w the probability of a gain judged by labels that were left out, and f itself where
-        a gain is not credible. Without the guard, g.
+        a gain is not credible; as far as the labels are not confirmed by predictions that did not see them, what comes
+        back without labels. Without the guard, g.
     """
 
     name: ClassVar[str] = "fuse"
@@ -47,32 +48,43 @@ class Fuse(Method):
         known = known_items(self, prepared, labels)
         base = label_free(prepared)
         answer = answer_of(known, base, prepared)
-        probability = answer.probability()
-        w = weight_of(probability, bool(base.views.related)) if self.guard else 1.0
-        given = len(known.labels.values) if isinstance(known.labels, Values) else len(known.labels.higher)
-        used = f"{answer.n_used:,} labels" if answer.n_used == given else f"{answer.n_used:,} of {given:,} labels"
+        blend, probability, confirmed = answer.guarded()
         if not self.guard:
-            verdict = "they came back as they are, since the guard is off"
-        elif w == 0:
-            verdict = "no credible gain, so the initial predictions stay as they are"
-        else:
-            verdict = f"they make up {100 * w:.0f}% of what came back"
+            blend = NEW
+        changed = blend.new > 0 or (blend.label_free > 0 and base.moves)
+        given = len(known.labels.values) if isinstance(known.labels, Values) else len(known.labels.higher)
+        kind = "labels" if isinstance(known.labels, Values) else "comparisons"
+        used = f"{answer.n_used:,} {kind}" if answer.n_used == given else f"{answer.n_used:,} of {given:,} {kind}"
         note = (
             f"{describe_views(base, prepared)} A Gaussian process on {used} made new predictions, better with "
-            f"probability {probability:.2f} by the labels left out; {verdict}."
+            f"probability {probability:.2f} by the {kind} left out; {self._verdict(blend, changed, kind)}."
         )
-        calibrated = isinstance(answer, RegressionAnswer) and w > 0
         return two_steps(
-            CalibratedFit if calibrated else Fit,
+            CalibratedFit if isinstance(answer, RegressionAnswer) and changed else Fit,
             prepared,
             base,
-            prepared.f if w == 0 else base.in_order(answer.columns(w)),
-            self.params() | {"weight": w, "signal_share": base.share.c},
+            base.in_order(answer.columns(blend)) if changed else prepared.f,
+            self.params() | {"weight": blend.new, "confirmed": confirmed, "signal_share": base.share.c},
             (note,),
             watch,
-            gain=answer.gain(w or 1.0),
+            gain=answer.gain(blend if changed else NEW),
             uncertainty=base.in_order(answer.uncertainty()),
-            left_out_errors=answer.left_out_errors(w),
+            expected=None if (expected := answer.expected()) is None else base.in_order(expected),
+            left_out_errors=answer.left_out_errors(blend),
             # Fits to some of the labels only judge; suggestions are for a person.
             suggested=base.order[answer.suggest()] if labels is prepared.problem.labels else None,
         )
+
+    def _verdict(self, blend: Blend, changed: bool, kind: str) -> str:
+        """Return what became of the new predictions, as the end of a sentence."""
+        if not self.guard:
+            return "they came back as they are, since the guard is off"
+        if blend.label_free == 1.0:
+            instead = "what comes back without labels" if changed else "the initial predictions"
+            return (
+                f"but the {kind} agree with nothing better than chance would (do their ids match those of the "
+                f"predictions?), so they are left aside, and {instead} came back"
+            )
+        if not changed:
+            return "no credible gain, so the initial predictions stay as they are"
+        return f"they make up {100 * blend.new:.0f}% of what came back"

@@ -43,12 +43,10 @@ class Smooth(Method):
         params = self.params() | {"signal_share": base.share.c}
         note = (describe_views(base, prepared) + " " + describe_share(base),)
         task = prepared.problem.task
-        if base.share.c == 1.0:  # nothing is known to be error
-            columns = prepared.f
-        else:
-            # Averages vary less than scores. For regression and classes f's units stay: there they mean something.
-            columns = base.in_order(unit(base.answer) if task == "ranking" else base.answer)
-        kind = CalibratedFit if task == "regression" and base.share.c < 1.0 else Fit
+        # Averages vary less than scores. For regression and classes f's units stay: there they mean something.
+        moved = unit(base.careful) if task == "ranking" else base.careful
+        columns = base.in_order(moved) if base.moves else prepared.f
+        kind = CalibratedFit if task == "regression" and base.moves else Fit
         # Whoever has labels asks a method that uses them.
         first = base.order[suggest_first(base, prepared)] if prepared.problem.labels is None else None
         return two_steps(kind, prepared, base, columns, params, note, watch, suggested=first)
@@ -89,9 +87,13 @@ def describe_share(base: LabelFree) -> str:
     """Return a sentence on how far averages of alike items are trusted."""
     if not base.views.related:
         return "Nothing to learn from without labels: the predictions stay as they are."
+    if base.moves:
+        return (
+            f"Of what alike items do not share, {100 * base.share.c:.0f}% is taken to be signal and kept, "
+            "the rest is averaged away."
+        )
     if base.share.c == 1.0:
-        return "Each view adds to what the others explain, so nothing is known to be error: the predictions stay."
-    return (
-        f"Of what alike items do not share, {100 * base.share.c:.0f}% is taken to be signal and kept, "
-        "the rest is averaged away."
-    )
+        why = "each view adds to what the others explain, so nothing is known to be error"
+    else:
+        why = "nothing shows that what the views agree about is what is predicted"
+    return f"Without labels {why}: the predictions stay as they are."
