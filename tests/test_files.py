@@ -7,6 +7,7 @@ import pytest
 import tupi
 from tupi.errors import InputError
 from tupi.files import read_arrays, read_inputs, read_table, read_two, write_result, write_table
+from tupi.problem import make_problem
 
 TABLES = (".csv", ".tsv", ".parquet")
 N = 30
@@ -429,7 +430,8 @@ def test_classes_are_meant_by_name(tmp_path):
     assert list(read.labels.index) == [0, 1, 3]
     assert list(read.labels.values) == ["2", "1", "x"]
     numbered = put(tmp_path / "n.csv", pd.DataFrame({"id": [0, 1, 2], "class": [2, None, 1]}))
-    assert list(read_inputs(scores, {}, numbered, task="classification").labels.values) == ["2", "1"]
+    read = read_inputs(scores, {"v": scores}, numbered, task="classification")
+    assert list(make_problem(read.predictions, read.features, read.labels, "classification").labels.values) == [1, 0]
     some = read_inputs(scores, {}, score=["1", "x"], task="classification")
     assert list(some.predictions.columns) == ["1", "x"]
 
