@@ -283,6 +283,22 @@ BAD = {
     ),
     "unknown method": (lambda: None, ["--method", "tuppi"], "Did you mean 'tupi'?"),
     "unknown parameter": (lambda: None, ["--method", "tupi", "--set", "lamb=1"], "Did you mean 'lam'?"),
+    "parameter of another method": (
+        lambda: None,
+        ["--set", "n_iter=20"],
+        "n_iter: method 'auto' has no such parameter; it belongs to methods 'tupi'",
+    ),
+    "memory limit": (lambda: None, ["--memory-limit", "1GB"], "with method 'auto', which keeps its graphs in memory"),
+    "labels by other ids": (
+        labels(lambda t: t.rename(columns={"id": "photo"})),
+        [],
+        "labels (labels.csv): has no column 'id', by which tables are joined, but 'photo', 'truth'",
+    ),
+    "labels by other ids than --id": (
+        labels(lambda t: t.rename(columns={"id": "photo"})),
+        ["--id", "id"],
+        "labels (labels.csv): has no column 'id', by which tables are joined, but 'photo', 'truth'",
+    ),
     "reserved parameter": (lambda: None, ["--set", "task=ranking"], "no such parameter"),
     "bad value": (lambda: None, ["--method", "tupi", "--set", "lam=-1"], "lam: found -1"),
     "not a setting": (lambda: None, ["--set", "lam"], "such as lam=0.3"),

@@ -57,7 +57,9 @@ def unmasked(values: Any) -> Array:
         return np.asarray(values)
     if values.dtype.kind in REAL:
         return values.astype(np.result_type(values.dtype, np.float16)).filled(np.nan)
-    return values.astype(object).filled(None)
+    plain = values.data.astype(object)
+    plain[np.ma.getmaskarray(values)] = None
+    return plain
 
 
 def check_real(called: str, dtype: Any, values: Array | None = None) -> None:
