@@ -199,6 +199,20 @@ def test_hsic(folder, small):
     assert "bent.npy" in failed("hsic", "bent.npy", "bent.npy", "--id", "id")
 
 
+def test_hsic_can_do_what_it_recommends(folder):
+    edit("near.csv", lambda frame: frame.assign(q=frame["q"].where(frame.index != 4)))
+    line = failed("hsic", "bent.npy", "near.csv")
+    assert (
+        'y lacks 1 single value(s), in 1 row(s) (4) and 1 column(s); accepted: complete rows, or impute="median"'
+        in line
+    )
+    outcome = run("hsic", "bent.npy", "near.csv", "--impute", "median", "--json")
+    assert outcome.exit_code == 0, outcome.stderr
+    near = read_table("near.csv")[["p", "q"]]
+    filled = near.fillna(near.median())
+    assert json.loads(outcome.stdout)["hsic"] == pytest.approx(tupi.hsic(np.load("bent.npy"), filled), rel=1e-9)
+
+
 @pytest.mark.parametrize("name", ["denoise", "demo", "hsic"])
 def test_help_shows_an_example(name):
     outcome = run(name, "--help")

@@ -251,9 +251,9 @@ def test_what_does_not_run_is_said(client, arguments, match):
 
 def test_the_default_method_is_not_replaced(client):
     _, scores, views = make_items(9000)
-    with pytest.raises(tupi.InputError, match="method: 'auto' does not run with Dask.*accepted there: 'tupi'"):
+    with pytest.raises(tupi.InputError, match=r"method: 'auto' does not run with Dask.*accepted there: 'tupi'"):
         tupi.denoise(scores, as_dask(views), client=client)
-    with pytest.raises(tupi.InputError, match="engine: method 'auto' has no such parameter; it belongs to .*'tupi'"):
+    with pytest.raises(tupi.InputError, match=r"engine: method 'auto' has no such parameter; it belongs to .*'tupi'"):
         tupi.denoise(scores, views, engine="dask")
 
 
