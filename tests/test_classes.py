@@ -59,6 +59,8 @@ def test_a_class_that_is_no_name_lists_the_names():
 def test_without_names_labels_are_positions():
     assert numbers_of(tupi.Values([0, 1], [1, 4]), SHARES) == [1, 4]
     assert numbers_of(tupi.Values([0, 1], [1, 4]), pd.DataFrame(SHARES)) == [1, 4]
+    for two in (SHARES[:, :2], pd.DataFrame(SHARES[:, :2])):
+        assert numbers_of(tupi.Values([0, 1], [True, False]), two) == [1, 0]
     with pytest.raises(tupi.InputError, match="found class 5; accepted: column numbers 0 to 4"):
         numbers_of(tupi.Values([0, 1], [1, 5]), SHARES)
     with pytest.raises(tupi.InputError, match="found class 'a'; accepted: column numbers 0 to 4"):

@@ -43,6 +43,13 @@ def test_masked_labels_are_unknown():
         tupi.denoise(SCORES, VIEWS, labels=tupi.Values(masked(np.arange(30), [3]), TRUTH[:30]))
 
 
+def test_nullable_arrays_are_labels():
+    values = pd.array(np.where(np.arange(60) < 20, TRUTH, np.nan), dtype="Float64")
+    assert tupi.denoise(SCORES, VIEWS, labels=values, **QUICK).evidence.n_labels == 20
+    known = tupi.Values(pd.array(range(20)), values[:20])
+    assert tupi.denoise(SCORES, VIEWS, labels=known, **QUICK).evidence.n_labels == 20
+
+
 def test_masked_class_names_are_unknown():
     frame = pd.DataFrame(np.random.default_rng(0).dirichlet([1, 1], size=60), columns=["no", "yes"])
     names = np.where(TRUTH > 0, "yes", "no")
@@ -186,6 +193,7 @@ def test_views_whose_names_become_one_are_refused():
         [Decimal(1), Fraction(5, 2), None],
         np.array([True, 2.5, pd.NA], dtype=object),
         pd.Series([1, 2.5, None], dtype="Float64"),
+        pd.array([1, 2.5, None], dtype="Float64"),
         pd.Series([1, Decimal("2.5"), None], dtype=object),
         np.ma.masked_array([1, 2.5, 7], mask=[False, False, True]),
         [1.0, 2.5, np.ma.masked],

@@ -59,7 +59,7 @@ def _positions(values: NDArray[Any], n_classes: int) -> NDArray[np.int64]:
     if values.dtype.kind in "UT" or (values.dtype == object and any(isinstance(value, str) for value in values)):
         text = next(str(value) for value in values if isinstance(value, str))
         raise InputError(f"labels: found class {text!r}; {accepted}")
-    places = as_numbers("labels", values)
+    places = as_numbers("labels", values).astype(np.float64)
     bad = places[~((places == np.round(places)) & (places >= 0) & (places < n_classes))]
     if bad.size:
         raise InputError(f"labels: found class {bad[0]:g}; {accepted}")

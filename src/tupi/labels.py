@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from tupi.errors import InputError
-from tupi.numbers import as_numbers, unmasked
+from tupi.numbers import as_numbers, is_masked, unmasked
 
 Array: TypeAlias = NDArray[Any]
 
@@ -113,7 +113,7 @@ def _match(labels: pd.Series, index: pd.Index) -> pd.Series:
 
 
 def _positions(name: str, index: ArrayLike, n: int) -> NDArray[np.int64]:
-    if np.ma.is_masked(index):
+    if is_masked(index):
         raise InputError(f"{name}: found masked positions; accepted: those of labelled items alone.")
     array = np.asarray(index)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
@@ -134,7 +134,7 @@ def _check_values(labels: Values, n: int, convert: Callable[[Array], Array]) -> 
         order = np.sort(index)
         twice = order[1:][order[1:] == order[:-1]][0]
         raise InputError(f"labels.index: item {twice} occurs more than once; accepted: each item once.")
-    if np.ma.is_masked(labels.values):
+    if is_masked(labels.values):
         known = ~np.ma.getmaskarray(labels.values)
         index, values = index[known], np.asarray(labels.values)[known]
     values = convert(values)

@@ -32,6 +32,8 @@ def as_numbers(called: str, values: Any) -> Array:
     """
     if hasattr(values, "toarray"):
         raise InputError(f"{called}: found a sparse matrix; accepted: a dense array (call .toarray() first).")
+    if isinstance(values, pd.api.extensions.ExtensionArray):
+        values = pd.Series(values)
     if isinstance(values, pd.DataFrame):
         return _from_frame(called, values)
     if isinstance(values, (pd.Series, pd.Index)):
@@ -46,6 +48,11 @@ def as_numbers(called: str, values: Any) -> Array:
     return array
 
 
+def is_masked(values: Any) -> bool:
+    """Return whether something is masked in a masked array of numpy; nullable arrays of pandas are none."""
+    return isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values)
+
+
 def unmasked(values: Any) -> Array:
     """Return values as a plain array, with something missing (NaN, or None among objects) in place of what is masked.
 
@@ -53,7 +60,7 @@ def unmasked(values: Any) -> Array:
     """
     if isinstance(values, (list, tuple)) and any(isinstance(row, np.ma.MaskedArray) for row in values):
         values = np.ma.array(values)
-    if not np.ma.is_masked(values):
+    if not is_masked(values):
         return np.asarray(values)
     if values.dtype.kind in REAL:
         return values.astype(np.result_type(values.dtype, np.float16)).filled(np.nan)

@@ -210,10 +210,12 @@ def test_masked_blocks_are_missing(client):
 
 @pytest.mark.parametrize("where", ["predictions", "view 'b'"])
 def test_other_kinds_are_refused_by_type(client, where):
+    zarr = pytest.importorskip("zarr")
     _, scores, views = make_items(9000)
     wrong = {
         "complex numbers": da.from_array(scores + 0j),
         "datetime64": da.from_array(scores.astype("datetime64[s]")),
+        "complex numbers;": zarr.array(scores + 0j),
         "<U": da.from_array(scores.astype(str)),
         "text such as": scores.astype(str),
     }
