@@ -1,4 +1,4 @@
-"""Run the README's own examples: each ```python block, and each ```bash block that is marked as run by CI."""
+"""Run the README's own examples: each ```python block, and each ```bash block that begins with `tupi`."""
 
 import re
 import subprocess

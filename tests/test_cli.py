@@ -15,8 +15,8 @@ from tupi.cli import tupi as command
 from tupi.files import read_table
 from tupi.progress import ProgressBar
 
-FEW_STEPS = ["--set", "n_iter=2", "--set", "lam=0.3", "--set", "sigma_w2=0.1"]
-PARAMS = {"n_iter": 2, "lam": 0.3, "sigma_w2": 0.1}
+FEW_STEPS = ["--method", "tupi", "--set", "n_iter=2", "--set", "lam=0.3", "--set", "sigma_w2=0.1"]
+PARAMS = {"method": "tupi", "n_iter": 2, "lam": 0.3, "sigma_w2": 0.1}
 
 
 def run(*words):
@@ -199,6 +199,20 @@ def test_hsic(folder, small):
     assert "bent.npy" in failed("hsic", "bent.npy", "bent.npy", "--id", "id")
 
 
+def test_hsic_can_do_what_it_recommends(folder):
+    edit("near.csv", lambda frame: frame.assign(q=frame["q"].where(frame.index != 4)))
+    line = failed("hsic", "bent.npy", "near.csv")
+    assert (
+        'y lacks 1 single value(s), in 1 row(s) (4) and 1 column(s); accepted: complete rows, or impute="median"'
+        in line
+    )
+    outcome = run("hsic", "bent.npy", "near.csv", "--impute", "median", "--json")
+    assert outcome.exit_code == 0, outcome.stderr
+    near = read_table("near.csv")[["p", "q"]]
+    filled = near.fillna(near.median())
+    assert json.loads(outcome.stdout)["hsic"] == pytest.approx(tupi.hsic(np.load("bent.npy"), filled), rel=1e-9)
+
+
 @pytest.mark.parametrize("name", ["denoise", "demo", "hsic"])
 def test_help_shows_an_example(name):
     outcome = run(name, "--help")
@@ -259,7 +273,11 @@ BAD = {
         "found 9 item(s)",
     ),
     "constant views": (lambda: edit("near.csv", lambda t: t.assign(p=1, q=2)), [], "every view is constant"),
-    "text feature": (lambda: edit("near.csv", lambda t: t.assign(q="red")), [], "'near' has a column 'q'"),
+    "text feature": (
+        lambda: edit("near.csv", lambda t: t.assign(q="red")),
+        [],
+        "view 'near', column 'q': found text",
+    ),
     "other length": (lambda: save("n.npy", np.ones((7, 2))), ["--features", "n=n.npy"], "has 7 rows for 120 items"),
     "duplicate ids": (lambda: edit("scores.csv", lambda t: t.assign(id="x")), [], "occur more than once (first: x)"),
     "unmatched ids": (lambda: edit("near.csv", lambda t: t.iloc[3:]), [], "first: item000, item001, item002)"),
@@ -278,9 +296,25 @@ BAD = {
         "first: zzzitem000, zzzitem001",
     ),
     "unknown method": (lambda: None, ["--method", "tuppi"], "Did you mean 'tupi'?"),
-    "unknown parameter": (lambda: None, ["--set", "lamb=1"], "Did you mean 'lam'?"),
+    "unknown parameter": (lambda: None, ["--method", "tupi", "--set", "lamb=1"], "Did you mean 'lam'?"),
+    "parameter of another method": (
+        lambda: None,
+        ["--set", "n_iter=20"],
+        "n_iter: method 'auto' has no such parameter; it belongs to methods 'tupi'",
+    ),
+    "memory limit": (lambda: None, ["--memory-limit", "1GB"], "with method 'auto', which keeps its graphs in memory"),
+    "labels by other ids": (
+        labels(lambda t: t.rename(columns={"id": "photo"})),
+        [],
+        "labels (labels.csv): has no column 'id', by which tables are joined, but 'photo', 'truth'",
+    ),
+    "labels by other ids than --id": (
+        labels(lambda t: t.rename(columns={"id": "photo"})),
+        ["--id", "id"],
+        "labels (labels.csv): has no column 'id', by which tables are joined, but 'photo', 'truth'",
+    ),
     "reserved parameter": (lambda: None, ["--set", "task=ranking"], "no such parameter"),
-    "bad value": (lambda: None, ["--set", "lam=-1"], "lam: found -1"),
+    "bad value": (lambda: None, ["--method", "tupi", "--set", "lam=-1"], "lam: found -1"),
     "not a setting": (lambda: None, ["--set", "lam"], "such as lam=0.3"),
     "set twice": (lambda: None, ["--set", "lam=1", "--set", "lam=2"], "'lam' is set more than once"),
     "no name": (lambda: None, ["--features", "bent.npy"], "such as gist=gist.npy"),

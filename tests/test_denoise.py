@@ -193,6 +193,28 @@ def test_save_and_load(tmp_path):
         tupi.load(tmp_path / "other.npz")
 
 
+def test_ids_of_several_levels_are_saved(tmp_path):
+    queries, ranks = np.arange(len(SCORES)) // 5, [f"d{k % 5}" for k in range(len(SCORES))]
+    for names in (["query", "document"], [None, "document"]):
+        index = pd.MultiIndex.from_arrays([queries, ranks], names=names)
+        result = tupi.denoise(pd.Series(SCORES, index=index), VIEWS, **QUICK)
+        loaded = tupi.load(result.save(tmp_path / "result.npz"))
+        pd.testing.assert_index_equal(loaded.index, index)
+        pd.testing.assert_frame_equal(loaded.to_frame(), result.to_frame())
+
+
+@pytest.mark.parametrize("meta", ["{}", "[]", '{"format": 1}', '{"format": "new"}', '{"format": 2}'])
+def test_files_that_are_no_results_get_a_sentence(tmp_path, meta):
+    saved = tupi.denoise(SCORES, VIEWS, **QUICK).save(tmp_path / "result.npz")
+    with np.load(saved) as file:
+        arrays = dict(file)
+    np.savez(tmp_path / "other.npz", **arrays | {"meta": np.array(meta)})
+    with pytest.raises(
+        tupi.InputError, match=r"path: 'other\.npz' (is not a result saved by tupi|was saved by a newer)"
+    ):
+        tupi.load(tmp_path / "other.npz")
+
+
 def test_too_few_labels_are_said_to_be_too_few():
     result = tupi.denoise(SCORES, VIEWS, labels=tupi.Values([0, 1, 2], TRUTH[:3]), method="tupi", n_iter=2)
     assert "too few" in result.evidence.sentence

@@ -7,6 +7,7 @@ import pytest
 import tupi
 from tupi.errors import InputError
 from tupi.files import read_arrays, read_inputs, read_table, read_two, write_result, write_table
+from tupi.problem import make_problem
 
 TABLES = (".csv", ".tsv", ".parquet")
 N = 30
@@ -429,7 +430,8 @@ def test_classes_are_meant_by_name(tmp_path):
     assert list(read.labels.index) == [0, 1, 3]
     assert list(read.labels.values) == ["2", "1", "x"]
     numbered = put(tmp_path / "n.csv", pd.DataFrame({"id": [0, 1, 2], "class": [2, None, 1]}))
-    assert list(read_inputs(scores, {}, numbered, task="classification").labels.values) == ["2", "1"]
+    read = read_inputs(scores, {"v": scores}, numbered, task="classification")
+    assert list(make_problem(read.predictions, read.features, read.labels, "classification").labels.values) == [1, 0]
     some = read_inputs(scores, {}, score=["1", "x"], task="classification")
     assert list(some.predictions.columns) == ["1", "x"]
 
@@ -451,3 +453,52 @@ def test_two_sets_of_features_in_one_order(tmp_path, frame):
     assert read_two(tmp_path / "z.npy", tmp_path / "z.npy")[2] is None
     with pytest.raises(InputError, match="have no columns"):
         read_two(tmp_path / "z.npy", tmp_path / "z.npy", "id")
+
+
+# Which table is at fault
+
+
+def renamed(path, **names):
+    return put(path, read_table(path).rename(columns=names))
+
+
+@pytest.mark.parametrize("id_column", [None, "image"])
+@pytest.mark.parametrize("with_features", [True, False])
+def test_labels_with_another_id_column_are_named(tmp_path, frame, id_column, with_features):
+    scores, features, labels = split_files(tmp_path, frame)
+    for path in (scores, features):
+        renamed(path, id="image")
+    renamed(labels, id="photo")
+    views = {"v": features} if with_features else {}
+    with pytest.raises(InputError, match=r"labels \(.*\): has no column 'image', .* but 'photo', "):
+        read_inputs(scores, views, labels, id_column)
+
+
+def test_labels_in_row_order_are_not_mistaken_when_ids_stand_beside_them(tmp_path, frame):
+    scores = put(tmp_path / "s.csv", frame[["id", "a"]])
+    table = frame[["id", "b"]].rename(columns={"id": "photo"}).iloc[::-1]
+    labels = put(tmp_path / "l.csv", table)
+    with pytest.raises(InputError, match=r"labels \(.*\): has no column 'id'"):
+        read_inputs(scores, {}, labels, "id", label="b")
+    read = read_inputs(scores, {}, put(labels, frame[["b"]].assign(note="x")), "id", label="b")
+    np.testing.assert_array_equal(read.labels.astype(float), frame["b"])
+
+
+def test_text_columns_are_no_scores(tmp_path, frame):
+    table = frame[["id", "a"]].assign(title="A title", day="2020-01-01")
+    features = put(tmp_path / "f.csv", frame[["id", "b"]])
+    read = read_inputs(put(tmp_path / "s.csv", table), {"v": features})
+    assert read.score_columns == ("a",)
+    dated = table.assign(day=pd.Timestamp("2020-01-01"))
+    assert read_inputs(put(tmp_path / "s.parquet", dated), {"v": features}).score_columns == ("a",)
+    with pytest.raises(InputError, match="has no column of numbers beside the ids 'id'"):
+        read_inputs(put(tmp_path / "t.csv", table.drop(columns="a")), {"v": features})
+
+
+def test_a_slip_makes_no_text_of_a_class(tmp_path, frame):
+    table = frame[["id", "a", "b"]].astype({"b": object})
+    table.loc[4, "b"] = "-"
+    read = read_inputs(put(tmp_path / "s.csv", table), {"v": tmp_path / "s.csv"}, task="classification")
+    assert read.score_columns == ("a", "b")
+    with pytest.raises(InputError, match="predictions, column 'b': found text"):
+        make_problem(read.predictions, np.ones((N, 1)), task="classification")

@@ -81,7 +81,7 @@ def test_input_is_left_alone_and_coinciding_points_stay():
     [
         (np.zeros(5), {}, r"points: found shape \(5,\)"),
         (np.zeros((2, 2)), {}, "at least 3 rows"),
-        ([["a", "b"]] * 4, {}, "points: found values that are not numbers"),
+        ([["a", "b"]] * 4, {}, "points: found text such as 'a', values that are not numbers"),
         (np.where(np.arange(8).reshape(4, 2) == 5, np.nan, 1.0), {}, "points: row 2"),
         (NOISY, {"n_iter": 0}, "n_iter: found 0"),
         (NOISY, {"n_neighbors": 2.5}, "n_neighbors: found 2.5"),

@@ -36,7 +36,7 @@ BAD = [
     ({"features": None}, ["features", "None"]),
     ({"features": {"c": np.ones((60, 2))}}, ["features", "every view is constant"]),
     ({"features": {"a": VIEWS["near"][:50]}}, ["view 'a'", "50 rows for 60 predictions"]),
-    ({"features": bad_frame()}, ["column 'name'", "accepted: numbers"]),
+    ({"features": bad_frame()}, ["column 'name'", "accepted: real numbers"]),
     ({"features": np.array([["x", "y"]] * 60)}, ["features", "accepted: real numbers"]),
     ({"features": VIEWS["near"] + 1j}, ["features", "accepted: real numbers"]),
     ({"features": np.zeros((60, 0))}, ["at least one column"]),

@@ -90,8 +90,8 @@ def test_an_embedding_on_disk_gives_the_same_path(monkeypatch):
     [
         ("nowhere.npy", "not a file"),
         (iter([]), "without any chunk"),
-        (iter([X, X[:, :2]]), "chunk 1 .* has 2 columns, and the first 3"),
-        (iter([np.array(["a"])]), "accepted: numbers"),
+        (iter([X, X[:, :2]]), "chunk 1, has 2 columns, and the first 3"),
+        (iter([np.array(["a"])]), "accepted: real numbers"),
     ],
 )
 def test_what_cannot_be_read_is_said(values, match):

@@ -18,6 +18,7 @@ from tupi.kernels.embedding import EmbeddingOptions
 from tupi.memory import as_bytes
 from tupi.methods import make_method
 from tupi.methods.base import Fit, Method
+from tupi.methods.tupi import Tupi
 from tupi.paths import Watch
 from tupi.prepared import Prepared, Progress, silent
 from tupi.problem import make_problem
@@ -46,7 +47,7 @@ def denoise(
 
     Dask collections and Zarr arrays, as predictions or as views, are denoised on a Dask cluster, and so is everything
     with ``engine="dask"`` or a ``client``: blocks of items stay on the workers, and the result is a
-    `tupi.scale.result.DistributedDenoised`, whose predictions are a Dask array.
+    `tupi.scale.result.DistributedDenoised`, whose predictions are a Dask array. That takes ``method="tupi"``.
 
     Parameters
     ----------
@@ -54,11 +55,12 @@ def denoise(
         Scores of n items, higher meaning more; class scores for classification.
     features : dict, list, array_like or DataFrame
         Views of the same items: ``{"gist": (n, d) array, ...}``, a list of arrays, one array, or a DataFrame
-        (MultiIndex columns give one view per first level, flat columns one view). A row of NaN means that the item
-        lacks that view. Pandas objects are matched by their index. Larger than memory: a `numpy.memmap`, the path of
-        an NPY or Parquet file, or an iterator of chunks of rows, in place of an array.
+        (MultiIndex columns give one view per first level, flat columns one view). A row that is NaN or masked means
+        that the item lacks that view. Pandas objects are matched by their index. Larger than memory: a
+        `numpy.memmap`, the path of an NPY or Parquet file, or an iterator of chunks of rows, in place of an array.
     labels : Values, Pairs or array_like of shape (n,), optional
-        What is known of some items; in an array, NaN where unknown.
+        What is known of some items; in an array, NaN (or masked) where unknown. Classes are meant by the names of the
+        predictions' columns if they have any, and by their position otherwise.
     method : str or Method
         A name from `tupi.methods`, or a configured method.
     task : {"ranking", "regression", "classification"}
@@ -70,8 +72,8 @@ def denoise(
     impute : {None, "median"}
         What to do about single missing values within a row of a view: fail, or fill in the column's median.
     memory_limit : str or int, optional
-        Such as ``"1GB"``: what would take more goes to temporary files (set TMPDIR to say where). For methods
-        ``"tupi"``; the others keep their graphs in memory.
+        Such as ``"1GB"``: what would take more goes to temporary files (set TMPDIR to say where). With
+        ``method="tupi"`` alone; the others keep their graphs in memory.
     progress : callable, optional
         Called with a sentence whenever something long begins.
     client : distributed.Client or str, optional
@@ -81,7 +83,7 @@ def denoise(
     checkpoint_every : int
         Steps between two checkpoints.
     **params
-        The method's own parameters; for ``"tupi"`` see `tupi.methods.tupi.Tupi`.
+        Parameters of the method that was named; for ``"tupi"`` see `tupi.methods.tupi.Tupi`. Others are refused.
 
     Returns
     -------
@@ -99,7 +101,12 @@ def denoise(
     >>> tupi.pairwise_accuracy(result.predictions, truth) > tupi.pairwise_accuracy(scores, truth) + 0.05
     True
     """
-    chosen = make_method(method, params)
+    chosen = make_method(method, params, caller="denoise")
+    if memory_limit is not None and chosen.name != Tupi.name:
+        raise InputError(
+            f"memory_limit: found {memory_limit!r} with method {chosen.name!r}, which keeps its graphs in memory; "
+            'accepted: with method="tupi".'
+        )
     if wants_dask(predictions, features, chosen, client):
         check_installed()
         from tupi.scale.denoise import ClusterOptions, denoise_distributed  # Dask is an extra

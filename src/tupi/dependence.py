@@ -15,7 +15,7 @@ from tupi.kernels.bandwidth import squared_bandwidth
 from tupi.kernels.basis import basis_points, sample_view
 from tupi.kernels.embedding import centered
 from tupi.kernels.gaussian import kernel_matrix, nystrom_features
-from tupi.views import View, as_matrix
+from tupi.views import View, as_matrix, check_impute
 
 ESTIMATORS = ("biased", "unbiased")
 EXACT_LIMIT = 20_000  # rows: the kernel matrices are then 6 GB
@@ -30,6 +30,7 @@ def hsic(
     rank: int | None = None,
     bandwidth: Any = "std-squared",
     random_state: int = 0,
+    impute: str | None = None,
 ) -> float:
     """Return the Hilbert-Schmidt independence criterion of two sets of features, with Gaussian kernels.
 
@@ -51,6 +52,8 @@ def hsic(
         Width rule of the kernels (`tupi.kernels.bandwidth`), one for both or one each.
     random_state : int
         Seed for the basis points.
+    impute : {None, "median"}
+        What to do about single missing values within a row: fail, or fill in the column's median.
 
     Examples
     --------
@@ -66,7 +69,8 @@ def hsic(
     rules = bandwidth if isinstance(bandwidth, (tuple, list)) else (bandwidth, bandwidth)
     if len(rules) != 2:
         raise InputError(f"bandwidth: found {len(rules)} rules; accepted: one, or one for x and one for y.")
-    views = _checked("x", x), _checked("y", y)
+    check_impute(impute)
+    views = _checked("x", x, impute), _checked("y", y, impute)
     n = views[0].n
     if n != views[1].n:
         raise InputError(f"y: found {views[1].n} rows, and {n} in x; accepted: as many rows in both.")
@@ -88,10 +92,8 @@ def hsic(
     return value(A, B) / float(np.sqrt(scale)) if scale > 0 else 0.0
 
 
-def _checked(name: str, x: ArrayLike) -> View:
-    view = View(name, as_matrix(name, x))
-    if not view.present.all():
-        raise InputError(f"{name}: {np.count_nonzero(~view.present)} row(s) are missing; accepted: complete rows.")
+def _checked(name: str, x: ArrayLike, impute: str | None) -> View:
+    view = View(name, as_matrix(name, x), impute, called=name, complete=True)
     if view.constant or view.n < 4:
         raise InputError(f"{name}: found {view.n} row(s), constant: {view.constant}; accepted: at least 4 that differ.")
     return view

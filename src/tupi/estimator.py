@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tupi.api import denoise
 from tupi.errors import InputError
+from tupi.numbers import unmasked
 from tupi.problem import MIN_ITEMS
 
 
@@ -27,7 +28,7 @@ class TupiDenoiser(BaseEstimator):
     random_state : int
         Same seed, same result.
     params : dict, optional
-        The method's own parameters, such as ``{"lam": 0.3}``.
+        The method's own parameters, such as ``{"lam": 0.3}`` with ``method="tupi"``.
 
     Attributes
     ----------
@@ -77,6 +78,7 @@ class TupiDenoiser(BaseEstimator):
             What is known of some items.
         """
         names = getattr(X, "columns", None)
+        X, y = (unmasked(each) if np.ma.isMaskedArray(each) else each for each in (X, y))  # scikit-learn drops masks
         X, y = validate_data(self, X, y, y_numeric=True, dtype="numeric", ensure_min_samples=MIN_ITEMS)
         if np.iscomplexobj(y):
             raise InputError("y: found complex numbers; accepted: real predictions.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from tupi.errors import InputError
+from tupi.numbers import as_numbers, is_masked, unmasked
 
 Array: TypeAlias = NDArray[Any]
 
@@ -25,7 +26,8 @@ class Values:
     index : array_like of int
         Positions of the labelled items, each at most once.
     values : array_like
-        Their target values; for classification the class, as a column number or a column name.
+        Their target values; for classification the class: a column's name if the predictions have names, and its
+        number otherwise. A masked value is unknown.
     """
 
     index: Any
@@ -49,24 +51,34 @@ class Pairs:
 Labels: TypeAlias = Values | Pairs
 
 
-def as_labels(labels: Any, n: int, index: pd.Index | None = None) -> Labels | None:
+def as_targets(values: Array) -> Array:
+    """Return label values as real numbers."""
+    return as_numbers("labels", values).astype(np.float64)
+
+
+def as_labels(
+    labels: Any, n: int, index: pd.Index | None = None, convert: Callable[[Array], Array] = as_targets
+) -> Labels | None:
     """Check labels in any accepted form and return them as `Values` or `Pairs` of plain arrays.
 
     Parameters
     ----------
     labels : Values, Pairs, array_like of length n, Series or None
-        An array has one entry per item, NaN where unknown. A Series is matched by ``index`` if there is one.
+        An array has one entry per item, NaN or masked where unknown. A Series is matched by ``index`` if there is
+        one.
     n : int
         Number of items.
     index : pandas.Index, optional
         The items' ids, when the predictions came with them.
+    convert : callable
+        Makes numbers of the known values, see `tupi.classes` for those of classes.
     """
     if labels is None:
         return None
     if isinstance(labels, Pairs):
         return _check_pairs(labels, n)
     if isinstance(labels, Values):
-        return _check_values(labels, n)
+        return _check_values(labels, n, convert)
     if isinstance(labels, pd.Series) and index is not None and not labels.index.equals(index):
         labels = _match(labels, index)
     array = _one_dimensional(labels)
@@ -76,12 +88,12 @@ def as_labels(labels: Any, n: int, index: pd.Index | None = None) -> Labels | No
             "tupi.Values(index, values) or tupi.Pairs(higher, lower)."
         )
     known = np.flatnonzero(~pd.isna(array))
-    return _check_values(Values(known, array[known]), n)
+    return _check_values(Values(known, array[known]), n, convert)
 
 
 def _one_dimensional(labels: Any) -> Array:
     # Nullable and categorical columns become plain objects; numbers among them are converted later.
-    array = labels.astype(object).to_numpy() if isinstance(labels, (pd.Series, pd.Index)) else np.asarray(labels)
+    array = labels.astype(object).to_numpy() if isinstance(labels, (pd.Series, pd.Index)) else unmasked(labels)
     if array.ndim != 1:
         raise InputError(f"labels: found an array of shape {array.shape}; accepted: a one-dimensional array.")
     return array
@@ -101,6 +113,8 @@ def _match(labels: pd.Series, index: pd.Index) -> pd.Series:
 
 
 def _positions(name: str, index: ArrayLike, n: int) -> NDArray[np.int64]:
+    if is_masked(index):
+        raise InputError(f"{name}: found masked positions; accepted: those of labelled items alone.")
     array = np.asarray(index)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise InputError(f"{name}: found {array.dtype} of shape {array.shape}; accepted: a list of item positions.")
@@ -111,7 +125,7 @@ def _positions(name: str, index: ArrayLike, n: int) -> NDArray[np.int64]:
     return array
 
 
-def _check_values(labels: Values, n: int) -> Values:
+def _check_values(labels: Values, n: int, convert: Callable[[Array], Array]) -> Values:
     index = _positions("labels.index", labels.index, n)
     values = _one_dimensional(labels.values)
     if len(values) != len(index):
@@ -120,30 +134,19 @@ def _check_values(labels: Values, n: int) -> Values:
         order = np.sort(index)
         twice = order[1:][order[1:] == order[:-1]][0]
         raise InputError(f"labels.index: item {twice} occurs more than once; accepted: each item once.")
-    if values.dtype == object:
-        values = _numbers_or_names(values)
-    if values.dtype.kind in "iubf":
-        values = values.astype(np.float64)
-        if not np.isfinite(values).all():
-            bad = index[~np.isfinite(values)][0]
-            raise InputError(f"labels.values: the label of item {bad} is not finite; accepted: finite numbers.")
+    if is_masked(labels.values):
+        known = ~np.ma.getmaskarray(labels.values)
+        index, values = index[known], np.asarray(labels.values)[known]
+    values = convert(values)
+    if not np.isfinite(values).all():
+        bad = index[~np.isfinite(values)][0]
+        raise InputError(f"labels.values: the label of item {bad} is not finite; accepted: finite numbers.")
     if len(np.unique(values)) < 2:
         raise InputError(
             f"labels: found {len(np.unique(values))} distinct value(s) in {len(values)} label(s); "
             "accepted: at least two distinct values, since equal labels rank nothing."
         )
     return Values(index, values)
-
-
-def _numbers_or_names(values: Array) -> Array:
-    if all(isinstance(v, str) for v in values):
-        return values.astype(str)
-    try:
-        return values.astype(np.float64)
-    except (TypeError, ValueError):
-        raise InputError(
-            f"labels: found {values[0]!r}; accepted: numbers (or class names for classification)."
-        ) from None
 
 
 def _check_pairs(labels: Pairs, n: int) -> Pairs:
@@ -193,7 +196,7 @@ def pairwise_accuracy(scores: ArrayLike, truth: Any) -> float:
     >>> pairwise_accuracy([1.0, 2.0, 3.0, 3.0], [0, 1, 2, 3])
     0.9166666666666666
     """
-    scores = np.asarray(scores, dtype=np.float64)
+    scores = as_numbers("scores", scores).astype(np.float64)
     if scores.ndim != 1 or not np.isfinite(scores).all():
         raise InputError("scores: accepted: a one-dimensional array of finite numbers.")
     labels = as_labels(truth, len(scores))

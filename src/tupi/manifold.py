@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tupi.errors import InputError
 from tupi.neighbors import Points, nearest_points
+from tupi.numbers import as_numbers
 from tupi.sparse_solve import conjugate_gradients
 
 Array = NDArray[np.float64]
@@ -119,10 +120,7 @@ def euler_step(P: Array, W: sp.csr_array, gamma: float) -> Array:
 
 
 def _check(points: Any, n_iter: int, n_neighbors: int, gamma: float) -> Array:
-    try:
-        P = np.array(points, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError("points: found values that are not numbers; accepted: an array of shape (n, d).") from None
+    P = np.array(as_numbers("points", points), np.float64)
     if P.ndim != 2 or P.shape[0] < 3 or P.shape[1] < 1:
         raise InputError(f"points: found shape {P.shape}; accepted: (n, d) with at least 3 rows and a column.")
     if not np.isfinite(P).all():

@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tupi.classes import check_names, class_numbers
 from tupi.errors import InputError, nearest
-from tupi.labels import Labels, Pairs, Values, as_labels
+from tupi.labels import Labels, Pairs, as_labels
+from tupi.numbers import as_numbers
 from tupi.views import View, as_views
 
 TASKS = ("ranking", "regression", "classification")
@@ -113,11 +115,10 @@ def make_problem(
         raise InputError(f"predictions: the index holds {twice!r} more than once; accepted: unique ids.")
     classes = tuple(predictions.columns) if isinstance(predictions, pd.DataFrame) else None
     initial = _as_predictions(predictions, task)
-    checked = as_labels(labels, len(initial), index)
     if task == "classification":
-        checked = _class_numbers(checked, initial.shape[1], classes)
-    elif isinstance(checked, Values) and checked.values.dtype.kind not in "f":
-        raise InputError(f"labels: found text such as {str(checked.values[0])!r}; accepted: numbers.")
+        checked = _class_labels(labels, initial.shape, index, classes)
+    else:
+        checked = as_labels(labels, len(initial), index)
     return Problem(
         initial=initial,
         views=as_views(features, len(initial), index, impute),
@@ -129,16 +130,7 @@ def make_problem(
 
 
 def _as_predictions(predictions: Any, task: str) -> NDArray[np.float64]:
-    if hasattr(predictions, "toarray"):
-        raise InputError("predictions: found a sparse matrix; accepted: a dense array.")
-    array: NDArray[np.float64]
-    try:
-        if isinstance(predictions, (pd.Series, pd.DataFrame)):
-            array = predictions.to_numpy(dtype=np.float64, na_value=np.nan)
-        else:
-            array = np.array(predictions, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError("predictions: found values that are not numbers; accepted: real numbers.") from None
+    array: NDArray[np.float64] = np.array(as_numbers("predictions", predictions), np.float64)
     if array.ndim == 2 and array.shape[1] == 1 and task != "classification":
         array = array[:, 0]
     wanted = 2 if task == "classification" else 1
@@ -151,7 +143,7 @@ def _as_predictions(predictions: Any, task: str) -> NDArray[np.float64]:
         bad = np.argwhere(~np.isfinite(array))
         raise InputError(
             f"predictions: {len(bad)} value(s) are NaN or infinite (first at item {bad[0][0]}); "
-            "accepted: finite numbers."
+            "accepted: finite numbers, none of them missing or masked."
         )
     spread = np.ptp(array / max(np.abs(array).max(), np.finfo(float).tiny), axis=0)
     if not np.any(spread > 0):
@@ -161,20 +153,12 @@ def _as_predictions(predictions: Any, task: str) -> NDArray[np.float64]:
     return array
 
 
-def _class_numbers(labels: Labels | None, c: int, classes: tuple[Any, ...] | None) -> Labels | None:
-    if labels is None:
-        return None
+def _class_labels(
+    labels: Any, shape: tuple[int, ...], index: pd.Index | None, classes: tuple[Any, ...] | None
+) -> Labels | None:
     if isinstance(labels, Pairs):
         raise InputError("labels: found pairs for task 'classification'; accepted: tupi.Values or an array of classes.")
-    names = {str(name): k for k, name in enumerate(classes)} if classes is not None else {}
-    values = labels.values
-    if values.dtype.kind == "U":
-        unknown = [v for v in values if v not in names]
-        if unknown:
-            known = ", ".join(list(names)[:5]) or f"column numbers 0 to {c - 1}"
-            raise InputError(f"labels: found class {str(unknown[0])!r}; accepted: {known}.")
-        return Values(labels.index, np.array([names[v] for v in values]))
-    bad = values[(values != np.round(values)) | (values < 0) | (values >= c)]
-    if bad.size:
-        raise InputError(f"labels: found class {bad[0]:g}; accepted: column numbers 0 to {c - 1}.")
-    return Values(labels.index, values.astype(np.int64))
+    n, n_classes = shape
+    if classes is not None:
+        check_names(classes)
+    return as_labels(labels, n, index, lambda values: class_numbers(values, n_classes, classes))

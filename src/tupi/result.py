@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -228,25 +229,37 @@ class Denoised:
             "params": _plain(self.params),
             "task": self.task,
             "evidence": asdict(self.evidence) if self.evidence else None,
-            "classes": [str(c) for c in self.classes] if self.classes else None,
+            "classes": [_name(c) for c in self.classes] if self.classes else None,
             "notes": list(self.notes),
-            "index_kind": None if self.index is None else ("number" if self.index.dtype.kind in "iuf" else "text"),
-            "index_name": None if self.index is None or self.index.name is None else str(self.index.name),
+            "index_name": None,
         }
         arrays = {
             "predictions": self.predictions,
             "initial": self.initial,
-            "meta": np.array(json.dumps(meta)),
             **{name: _to_text(getattr(self, name)) for name in ("weights", "dependence", "history")},
         }
         optional = ("uncertainty", "suggested", "left_out_errors", "expected")
         arrays |= {name: value for name in optional if (value := getattr(self, name)) is not None}
         if self.index is not None:
-            numeric = meta["index_kind"] == "number"
-            arrays["index"] = self.index.to_numpy() if numeric else self.index.astype(str).to_numpy(dtype=str)
+            levels = [self.index.get_level_values(k) for k in range(self.index.nlevels)]
+            arrays |= {f"index{k or ''}": _ids(level) for k, level in enumerate(levels)}
+            names = [None if level.name is None else str(level.name) for level in levels]
+            meta["index_name"] = names if isinstance(self.index, pd.MultiIndex) else names[0]
+        arrays["meta"] = np.array(json.dumps(meta))
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
         return write_atomically(Path(path), buffer.getvalue())
+
+
+def _ids(index: pd.Index) -> NDArray[Any]:
+    """Return ids as numbers if that is what they are, and as text otherwise."""
+    return index.to_numpy() if index.dtype.kind in "iuf" else index.astype(str).to_numpy(dtype=str)
+
+
+def _name(name: Any) -> Any:
+    """Return a class's name as JSON can hold it; labels are matched with it, so that a number stays one."""
+    plain = name.item() if isinstance(name, np.generic) else name
+    return plain if isinstance(plain, (str, int, float, bool)) else str(plain)
 
 
 def _to_text(frame: pd.DataFrame) -> NDArray[np.str_]:
@@ -270,17 +283,30 @@ def load(path: str | Path) -> Denoised:
         with np.load(Path(path), allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         meta = json.loads(str(arrays["meta"]))
+        version = meta["format"]
+        if version > FORMAT:
+            raise InputError(f"path: {Path(path).name!r} was saved by a newer tupi (format {version}).")
         frames = {
             name: pd.read_json(io.StringIO(str(arrays[name])), orient="split", precise_float=True)
             for name in ("weights", "dependence", "history")
         }
-    except FileNotFoundError:
+        return _restored(arrays, meta, frames)
+    except (FileNotFoundError, InputError):
         raise
-    except (KeyError, ValueError, OSError, zipfile.BadZipFile) as problem:
+    except KeyError as missing:
+        raise InputError(f"path: {Path(path).name!r} is not a result saved by tupi (it lacks {missing}).") from None
+    except (TypeError, ValueError, OSError, zipfile.BadZipFile, zlib.error) as problem:
         raise InputError(f"path: {Path(path).name!r} is not a result saved by tupi ({problem}).") from None
-    if meta["format"] > FORMAT:
-        raise InputError(f"path: {Path(path).name!r} was saved by a newer tupi (format {meta['format']}).")
-    index = pd.Index(arrays["index"], name=meta["index_name"]) if "index" in arrays else None
+
+
+def _restored(arrays: dict[str, NDArray[Any]], meta: dict[str, Any], frames: dict[str, pd.DataFrame]) -> Denoised:
+    """Return the result whose parts were read."""
+    index, name = None, meta["index_name"]
+    if isinstance(name, list):
+        levels = [arrays[f"index{k or ''}"] for k in range(len(name))]
+        index = pd.MultiIndex.from_arrays(levels, names=name)
+    elif "index" in arrays:
+        index = pd.Index(arrays["index"], name=name)
     for frame in frames.values():
         frame.columns = frame.columns.astype(str)
     frames["weights"].index.name, frames["history"].index.name = "step", "step"

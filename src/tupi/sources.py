@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.errors import InputError
+from tupi.numbers import as_numbers, check_real
 
 GAP = 64  # rows: runs of wanted rows that are closer than this are read in one go
 Array = NDArray[Any]
@@ -158,74 +159,72 @@ def _is_number(kind: Any) -> bool:
     return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
 
 
-def as_source(name: str, values: Any) -> Any:
+def as_source(called: str, values: Any) -> Any:
     """Return a source for a path, a memory map or an iterator of chunks; anything else as it is.
 
     Parameters
     ----------
-    name : str
-        The view's name, for messages.
+    called : str
+        Which argument this is, for messages, such as ``"features: view 'gist'"``.
     values : Any
         What the user gave.
     """
     if isinstance(values, (str, os.PathLike)):
-        return _open(name, Path(values))
+        return _open(called, Path(values))
     if isinstance(values, np.memmap):
-        return MappedRows(values if values.ndim == 2 else values.reshape(len(values), -1))
+        check_real(called, values.dtype)
+        if values.ndim not in (1, 2):
+            raise InputError(f"{called}: found a memory map of shape {values.shape}; accepted: shape (n, d).")
+        return MappedRows(values if values.ndim == 2 else values[:, None])
     if isinstance(values, Iterator):
-        return _spooled(name, values)
+        return _spooled(called, values)
     return values
 
 
-def _open(name: str, path: Path) -> FileRows | ParquetRows:
+def _open(called: str, path: Path) -> FileRows | ParquetRows:
     if not path.is_file():
-        raise InputError(f"features: view {name!r} is to be read from {str(path)!r}, which is not a file.")
+        raise InputError(f"{called} is to be read from {str(path)!r}, which is not a file.")
     if path.suffix.lower() in (".parquet", ".pq"):
         return ParquetRows(path)
     if path.suffix.lower() != ".npy":
-        raise InputError(f"features: view {name!r} is to be read from {path.name!r}; accepted: .npy or .parquet.")
+        raise InputError(f"{called} is to be read from {path.name!r}; accepted: .npy or .parquet.")
     file = path.open("rb")
     try:
         version = np.lib.format.read_magic(file)
         header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
         shape, columns_first, dtype = header(file)
     except (KeyError, ValueError):
-        raise InputError(f"features: view {name!r}: {path.name!r} is not an NPY file of numbers.") from None
+        raise InputError(f"{called}: {path.name!r} is not an NPY file of numbers.") from None
     if columns_first and len(shape) == 2 and shape[1] > 1:
         raise InputError(
-            f"features: view {name!r}: {path.name!r} is stored column by column; accepted: row by row "
+            f"{called}: {path.name!r} is stored column by column; accepted: row by row "
             "(numpy.ascontiguousarray before saving)."
         )
-    if dtype.kind not in "biuf" or len(shape) not in (1, 2):
-        raise InputError(
-            f"features: view {name!r}: {path.name!r} holds {dtype} of shape {shape}; accepted: numbers of shape (n, d)."
-        )
+    check_real(f"{called}: {path.name!r}", dtype)
+    if len(shape) not in (1, 2):
+        raise InputError(f"{called}: {path.name!r} has shape {shape}; accepted: numbers of shape (n, d).")
     return FileRows(file, file.tell(), (shape[0], shape[1] if len(shape) == 2 else 1), dtype)
 
 
-def _spooled(name: str, chunks: Iterable[Any]) -> FileRows:
+def _spooled(called: str, chunks: Iterable[Any]) -> FileRows:
     """Write chunks to a temporary file without a name and return its rows."""
     file = tempfile.TemporaryFile(prefix="tupi-")  # noqa: SIM115 - lives as long as its rows
     n, d, dtype = 0, None, None
     for number, chunk in enumerate(chunks):
-        array = np.asarray(chunk)
+        array = as_numbers(f"{called}, chunk {number}", chunk)
         if array.ndim == 1:
             array = array[:, None]
-        if array.ndim != 2 or array.dtype.kind not in "biuf":
-            raise InputError(
-                f"features: chunk {number} of view {name!r} has shape {array.shape} and type {array.dtype}; "
-                "accepted: numbers of shape (rows, d)."
-            )
+        if array.ndim != 2:
+            raise InputError(f"{called}, chunk {number}: found shape {array.shape}; accepted: shape (rows, d).")
         if d is None:
             d, dtype = array.shape[1], np.dtype(np.float32 if array.dtype == np.float32 else np.float64)
         if array.shape[1] != d:
             raise InputError(
-                f"features: chunk {number} of view {name!r} has {array.shape[1]} columns, and the first {d}; "
-                "accepted: as many in all."
+                f"{called}, chunk {number}, has {array.shape[1]} columns, and the first {d}; accepted: as many in all."
             )
         file.write(np.ascontiguousarray(array, dtype).tobytes())
         n += len(array)
     if d is None or dtype is None:
-        raise InputError(f"features: view {name!r} is an iterator without any chunk; accepted: at least one.")
+        raise InputError(f"{called} is an iterator without any chunk; accepted: at least one.")
     file.flush()
     return FileRows(file, 0, (n, d), dtype)

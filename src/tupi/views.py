@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tupi.errors import InputError
+from tupi.numbers import as_numbers
 from tupi.sources import Source, as_source
 
 IN_MEMORY = 1 << 26  # bytes: smaller files are read once and kept
@@ -37,10 +38,18 @@ class View:
         Numbers of any type; a row of NaN means that the item lacks this view. See `tupi.sources` for files.
     impute : {None, "median"}
         What to do about rows in which only some values are missing: fail, or fill in the column's median.
+    called : str, optional
+        How messages call it; None: a view of the features, by its name.
+    complete : bool
+        Whether all items must have this view.
     """
 
-    def __init__(self, name: str, source: Any, impute: str | None = None) -> None:
+    def __init__(
+        self, name: str, source: Any, impute: str | None = None, called: str | None = None, complete: bool = False
+    ) -> None:
         self.name = name
+        self._called = called_view(name) if called is None else called
+        self._complete = complete
         self.source = source
         self.n, self.d = source.shape
         self.present, self._unit = self._examine(impute)
@@ -68,8 +77,8 @@ class View:
                 if (infinite := np.argwhere(np.isinf(block))).size:
                     row, column = infinite[0]
                     raise InputError(
-                        f"features: view {self.name!r} is infinite at row {rows.start + row}, column {column}; "
-                        "accepted: finite numbers, or NaN for a whole row that is missing."
+                        f"{self._called} is infinite at row {rows.start + row}, column {column}; accepted: finite "
+                        f"numbers{'' if self._complete else ', or NaN for a whole row that is missing'}."
                     )
                 nan = np.isnan(block)
                 present[rows] = ~nan.all(axis=1)
@@ -79,12 +88,17 @@ class View:
                 block = np.where(nan, 0.0, block)
                 largest, smallest = block.max(axis=0), block.min(axis=0)
             unit = np.maximum(unit, np.maximum(largest, -smallest))
+        if self._complete and not present.all():
+            raise InputError(
+                f"{self._called}: {np.count_nonzero(~present)} row(s) are missing (first: {np.argmin(present)}); "
+                "accepted: rows with values."
+            )
         if missing_rows and impute is None:
             where = ", ".join(map(str, missing_rows[:3])) + (", ..." if len(missing_rows) > 3 else "")
             raise InputError(
-                f"features: view {self.name!r} lacks {missing_values.sum()} single value(s), in {len(missing_rows)} "
-                f"row(s) ({where}) and {np.count_nonzero(missing_values)} column(s); accepted: complete rows, rows "
-                'missing as a whole, or impute="median".'
+                f"{self._called} lacks {missing_values.sum()} single value(s), in {len(missing_rows)} "
+                f"row(s) ({where}) and {np.count_nonzero(missing_values)} column(s); accepted: complete rows, "
+                f'{"" if self._complete else "rows missing as a whole, "}or impute="median".'
             )
         unit[unit == 0] = 1.0
         return present, unit
@@ -172,35 +186,36 @@ def standardized(block: Array, unit: Array, center: Array, scale: Array, scaling
     return block
 
 
-def as_matrix(name: str, values: Any) -> Any:
-    """Return one view's values as a two-dimensional numeric array or `tupi.sources` source, not copied if possible."""
-    values = as_source(name, values)
+def called_view(name: str) -> str:
+    """Return how messages call a view of the features."""
+    return f"features: view {name!r}"
+
+
+def check_impute(impute: Any) -> None:
+    """Complain about a way to fill in values that does not exist."""
+    if impute not in (None, "median"):
+        raise InputError(f"impute: found {impute!r}; accepted: None or 'median'.")
+
+
+def as_matrix(called: str, values: Any) -> Any:
+    """Return values as a two-dimensional numeric array or `tupi.sources` source, not copied if possible.
+
+    Parameters
+    ----------
+    called : str
+        Which argument this is, for messages, such as ``"features: view 'gist'"``.
+    values : Any
+        What the user gave.
+    """
+    values = as_source(called, values)
     if isinstance(values, Source):
         small = values.shape[0] * values.shape[1] * values.dtype.itemsize <= IN_MEMORY
         return values[:] if small else values
-    if hasattr(values, "toarray"):
-        raise InputError(f"features: view {name!r} is sparse; accepted: dense arrays (call .toarray() first).")
-    if isinstance(values, pd.Series):
-        values = values.to_frame()
-    if isinstance(values, pd.DataFrame):
-        for column, dtype in values.dtypes.items():
-            if not (pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_bool_dtype(dtype)):
-                raise InputError(f"features: view {name!r} has a column {column!r} of type {dtype}; accepted: numbers.")
-        plain = all(isinstance(t, np.dtype) for t in values.dtypes)
-        array = values.to_numpy() if plain else values.to_numpy(dtype=np.float64, na_value=np.nan)
-    else:
-        array = np.asarray(values)
-    if array.dtype == object:
-        try:
-            array = array.astype(np.float64)
-        except (TypeError, ValueError):
-            raise InputError(f"features: view {name!r} holds values that are not numbers; accepted: numbers.") from None
-    if array.dtype.kind not in "biuf":
-        raise InputError(f"features: view {name!r} holds {array.dtype} values; accepted: real numbers.")
+    array = as_numbers(called, values)
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2 or array.shape[1] == 0:
-        raise InputError(f"features: view {name!r} has shape {array.shape}; accepted: (n, d) with at least one column.")
+        raise InputError(f"{called} has shape {array.shape}; accepted: (n, d) with at least one column.")
     return array
 
 
@@ -209,15 +224,25 @@ def named_views(features: Any) -> dict[str, Any]:
     if features is None:
         raise InputError(f"features: found None; {FORMS}.")
     if isinstance(features, Mapping):
-        return {str(name): values for name, values in features.items()}
+        return _by_text(features.keys(), features.values())
     if isinstance(features, pd.DataFrame):
         if isinstance(features.columns, pd.MultiIndex):
             names = features.columns.get_level_values(0).unique()
-            return {str(name): features[name] for name in names}
+            return _by_text(names, [features[name] for name in names])
         return {"features": features}
     if isinstance(features, (list, tuple)):
         return {f"view{k}": values for k, values in enumerate(features, start=1)}
     return {"features": features}
+
+
+def _by_text(names: Iterable[Any], views: Iterable[Any]) -> dict[str, Any]:
+    """Return views by their names as text; complain where that makes two of them one."""
+    named: dict[str, Any] = {}
+    for name, values in zip(names, views, strict=True):
+        if str(name) in named:
+            raise InputError(f"features: two views are called {str(name)!r} as text; accepted: names that differ.")
+        named[str(name)] = values
+    return named
 
 
 def as_views(features: Any, n: int, index: pd.Index | None = None, impute: str | None = None) -> tuple[View, ...]:
@@ -234,8 +259,7 @@ def as_views(features: Any, n: int, index: pd.Index | None = None, impute: str |
     impute : {None, "median"}
         See `View`.
     """
-    if impute not in (None, "median"):
-        raise InputError(f"impute: found {impute!r}; accepted: None or 'median'.")
+    check_impute(impute)
     named = named_views(features)
     if not named:
         raise InputError(f"features: found no views; {FORMS}.")
@@ -243,7 +267,7 @@ def as_views(features: Any, n: int, index: pd.Index | None = None, impute: str |
     for name, values in named.items():
         if index is not None and isinstance(values, (pd.DataFrame, pd.Series)):
             values = _in_order(name, values, index)
-        matrix = as_matrix(name, values)
+        matrix = as_matrix(called_view(name), values)
         if len(matrix) != n:
             raise InputError(
                 f"features: view {name!r} has {len(matrix)} rows for {n} predictions; accepted: one row per item."

@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 
@@ -44,5 +46,39 @@ def test_the_guard_can_be_turned_off():
         Auto(guard=3)
 
 
-def test_parameters_of_the_papers_method_choose_it():
-    assert tupi.denoise(SCORES, VIEWS, n_iter=1).method == "tupi"
+@pytest.mark.parametrize("params", [{"lam": 0.3}, {"n_threads": 1}, {"n_iter": 20}, {"engine": "exact"}])
+def test_a_parameter_never_changes_the_method(params):
+    (name,) = params
+    with pytest.raises(InputError, match=f"{name}: method 'auto' has no such parameter; it belongs to .*'tupi'"):
+        tupi.denoise(SCORES, VIEWS, labels=KNOWN, **params)
+
+
+def test_the_owner_of_a_parameter_is_named_in_full():
+    with pytest.raises(InputError) as caught:
+        tupi.denoise(SCORES, VIEWS, n_threads=1)
+    assert str(caught.value) == (
+        "n_threads: method 'auto' has no such parameter; it belongs to methods 'tupi', 'tupi+coconut' "
+        '(method="tupi", n_threads=...).'
+    )
+
+
+def test_a_parameter_that_nobody_has_lists_those_of_auto():
+    with pytest.raises(InputError) as caught:
+        tupi.denoise(SCORES, VIEWS, gard=False)
+    assert str(caught.value) == (
+        "gard: denoise has no such argument, and method 'auto' has no such parameter; accepted: guard. "
+        "Did you mean 'guard'?"
+    )
+
+
+def test_an_argument_that_denoise_lacks_says_so_without_other_methods():
+    with pytest.raises(InputError, match="groups: denoise has no such argument") as caught:
+        tupi.denoise(SCORES, VIEWS, groups=[0] * len(SCORES))
+    assert "tupi" not in str(caught.value)
+
+
+@pytest.mark.parametrize("method", ["auto", "ridge", "tupi+coconut"])
+def test_a_memory_limit_that_is_not_honoured_is_refused(method):
+    said = f"memory_limit: found '1GB' with method '{method}', which keeps its graphs in memory; accepted: with method="
+    with pytest.raises(InputError, match=re.escape(said)):
+        tupi.denoise(SCORES, VIEWS, method=method, memory_limit="1GB")

@@ -84,6 +84,22 @@ def test_what_does_not_run_is_one_line(folder, arguments, match):
     assert match in " ".join(done.stderr.split())
 
 
+def test_the_method_must_be_named(folder):
+    words = ["denoise", str(folder / "scores.parquet"), f"--features=a={folder / 'a.parquet'}", "--id=id"]
+    done = CliRunner().invoke(commands, [*words, f"--out={folder / 'out'}", "--scheduler=local"])
+    assert done.exit_code == 2
+    assert "method: 'auto' does not run with Dask" in done.stderr
+    assert "--method tupi" in done.stderr
+    assert not (folder / "out").exists()
+
+
+def test_text_labels_are_one_line(folder):
+    pd.DataFrame({"id": ["item-1", "item-2"], "value": ["low", "high"]}).to_csv(folder / "labels.csv", index=False)
+    done = run(folder, "--scheduler=local", "--id=id", f"--labels={folder / 'labels.csv'}")
+    assert done.exit_code == 2
+    assert "labels: found text such as 'low'" in done.stderr
+
+
 def test_ids_must_be_in_the_same_order(folder):
     frame = pd.read_parquet(folder / "b.parquet").iloc[::-1]
     frame.to_parquet(folder / "b.parquet", index=False)

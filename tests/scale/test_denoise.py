@@ -194,17 +194,44 @@ def test_the_callback_can_stop(client):
     assert apart(found.compute(), shorter.predictions) < 1e-4
 
 
-def test_auto_means_tupi_and_says_so(client):
+def test_masked_blocks_are_missing(client):
     _, scores, views = make_items(9000)
-    found = tupi.denoise(scores, as_dask(views), client=client, callback=lambda step: True)
-    assert found.method == "tupi"
-    assert found.notes[0].startswith("Chose 'tupi' because")
-    assert "guards against harm" in found.notes[1]
+    rows = slice(100, 200)
+    hidden, holes = np.ma.masked_array(views["a"], mask=False), views["a"].copy()
+    hidden[rows], holes[rows] = np.ma.masked, np.nan
+    expected = tupi.denoise(scores, as_dask({"a": holes, "b": views["b"]}), client=client, **SETTINGS).compute()
+    for masked in (da.from_array(hidden, chunks=(2000, -1)), hidden):
+        found = tupi.denoise(scores, {"a": masked, "b": da.from_array(views["b"])}, client=client, **SETTINGS)
+        assert apart(found.compute(), expected) < 1e-4
+    some = da.from_array(np.ma.masked_array(scores, mask=np.arange(9000) == 5000), chunks=3000)
+    with pytest.raises(tupi.InputError, match=r"1 value\(s\) are NaN or infinite \(first at item 5000\)"):
+        tupi.denoise(some, as_dask(views), client=client, **SETTINGS)
+
+
+@pytest.mark.parametrize("where", ["predictions", "view 'b'"])
+def test_other_kinds_are_refused_by_type(client, where):
+    zarr = pytest.importorskip("zarr")
+    _, scores, views = make_items(9000)
+    wrong = {
+        "complex numbers": da.from_array(scores + 0j),
+        "datetime64": da.from_array(scores.astype("datetime64[s]")),
+        "complex numbers;": zarr.array(scores + 0j),
+        "<U": da.from_array(scores.astype(str)),
+        "text such as": scores.astype(str),
+    }
+    for found, values in wrong.items():
+        predictions, b = (values, views["b"]) if where == "predictions" else (scores, values)
+        with pytest.raises(tupi.InputError, match=f"{where}: found {found}.*accepted: real numbers"):
+            tupi.denoise(predictions, {"a": views["a"], "b": b}, client=client, **SETTINGS)
+    with pytest.raises(tupi.InputError, match="labels: found text such as 'x'"):
+        tupi.denoise(scores, as_dask(views), labels=["x"] * 9000, client=client, **SETTINGS)
 
 
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
+        ({"method": "auto"}, "'auto' does not run with Dask.*method=\"tupi\""),
+        ({"method": "tupi+coconut"}, "'tupi.coconut' does not run with Dask"),
         ({"method": "coconut"}, "'coconut' does not run with Dask.*accepted there: 'tupi'"),
         ({"method": "fuse"}, "take a sample"),
         ({"method": "tupi", "kernel": "diffusion"}, "kernel: 'diffusion'"),
@@ -221,18 +248,26 @@ def test_auto_means_tupi_and_says_so(client):
 def test_what_does_not_run_is_said(client, arguments, match):
     _, scores, views = make_items(9000)
     with pytest.raises(tupi.InputError, match=match):
-        tupi.denoise(scores, as_dask(views), **{"client": client} | arguments)
+        tupi.denoise(scores, as_dask(views), **{"client": client, "method": "tupi"} | arguments)
+
+
+def test_the_default_method_is_not_replaced(client):
+    _, scores, views = make_items(9000)
+    with pytest.raises(tupi.InputError, match=r"method: 'auto' does not run with Dask.*accepted there: 'tupi'"):
+        tupi.denoise(scores, as_dask(views), client=client)
+    with pytest.raises(tupi.InputError, match=r"engine: method 'auto' has no such parameter; it belongs to .*'tupi'"):
+        tupi.denoise(scores, views, engine="dask")
 
 
 def test_bad_blocks_are_said(client):
     _, scores, views = make_items(9000)
     with pytest.raises(tupi.InputError, match="view 'a' has 9000 rows for 8000 predictions"):
-        tupi.denoise(scores[:8000], as_dask(views), client=client)
+        tupi.denoise(scores[:8000], as_dask(views), client=client, method="tupi")
     views["a"][8500, 1] = np.inf
     with pytest.raises(tupi.InputError, match="view 'a' is infinite at row 8500, column 1"):
-        tupi.denoise(scores, as_dask(views), client=client)
+        tupi.denoise(scores, as_dask(views), client=client, method="tupi")
     with pytest.raises(tupi.InputError, match="every view is constant"):
-        tupi.denoise(scores, {"x": da.ones((9000, 2), chunks=(4000, 2))}, client=client)
+        tupi.denoise(scores, {"x": da.ones((9000, 2), chunks=(4000, 2))}, client=client, method="tupi")
     with pytest.raises(tupi.InputError, match="checkpoint: found a folder without Dask"):
         tupi.denoise(scores, {"b": views["b"]}, checkpoint="folder")
 

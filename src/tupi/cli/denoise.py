@@ -14,8 +14,9 @@ EXAMPLE = """\b
 Examples:
   tupi denoise scores.csv --features gist=gist.npy --features color=color.parquet --out better.csv
   tupi denoise scores.csv --features gist=gist.npy --labels labels.csv --id image \\
-      --out better.csv --report report.html --set n_iter=20
-  tupi denoise scores.parquet --features gist=gist_folder --scheduler tcp://10.0.0.1:8786 --out better
+      --out better.csv --report report.html
+  tupi denoise scores.csv --features gist=gist.npy --out better.csv --method tupi --set n_iter=20
+  tupi denoise scores.parquet --features gist=gist_folder --method tupi --scheduler tcp://10.0.0.1:8786 --out better
 """
 
 
@@ -23,7 +24,7 @@ Examples:
 @input_options(required=True)
 @click.option("--method", default="auto", show_default=True, help="How to denoise.")
 @click.option(
-    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the method; repeat for more."
+    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of that method; repeat for more."
 )
 @click.option(
     "--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="Where the better scores go."
@@ -32,11 +33,16 @@ Examples:
     "--report", type=click.Path(path_type=Path), metavar="FILE.html", help="Also write a report that opens offline."
 )
 @click.option("--save", type=click.Path(path_type=Path), metavar="FILE.npz", help="Also save everything for tupi.load.")
-@click.option("--memory-limit", metavar="SIZE", help="Such as 1GB: what would take more goes to temporary files.")
+@click.option(
+    "--memory-limit",
+    metavar="SIZE",
+    help="With --method tupi, such as 1GB: what would take more goes to temporary files.",
+)
 @click.option(
     "--scheduler",
     metavar="ADDRESS",
-    help="Use the Dask cluster of this scheduler, or 'local' for one of threads; --out is then a folder.",
+    help="With --method tupi: use the Dask cluster of this scheduler, or 'local' for one of threads; --out is then a "
+    "folder.",
 )
 @click.option(
     "--checkpoint",

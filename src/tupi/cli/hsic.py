@@ -21,6 +21,7 @@ Examples:
     "--bandwidth", default="std-squared", show_default=True, help="std-squared, std, std-as-sigma, median or a number."
 )
 @click.option("--id", "id_column", metavar="COLUMN", help="Column that identifies items, in both tables.")
+@click.option("--impute", type=click.Choice(["median"]), help="Fill in single missing values.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed for the basis points.")
 @click.option("--json", "as_json", is_flag=True, help="Print the value and the settings as JSON.")
 def hsic(
@@ -31,6 +32,7 @@ def hsic(
     rank: int | None,
     bandwidth: str,
     id_column: str | None,
+    impute: str | None,
     seed: int,
     as_json: bool,
 ) -> None:
@@ -53,6 +55,7 @@ def hsic(
         rank=rank,
         bandwidth=parsed_value(bandwidth),
         random_state=seed,
+        impute=impute,
     )
     if not as_json:
         click.echo(f"{value:.10g}")

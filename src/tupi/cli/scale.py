@@ -86,14 +86,17 @@ def denoise_on_cluster(
     if len(files.score) > 1:
         raise InputError(f"--score: found {len(files.score)} columns; accepted with Dask: one.")
     from tupi.scale.cluster import connected
+    from tupi.scale.denoise import runnable
     from tupi.scale.reading import as_rows
+    from tupi.views import called_view
 
+    runnable(method)  # complains before anything is read
     ids = None if files.id_column is None else Ids.of(files.scores, files.id_column)
     scores = as_rows("predictions", files.scores, list(files.score) or _others(files.scores, files.id_column))
     views = {}
     for name, path in files.features.items():
         columns = _others(path, files.id_column)
-        views[name] = as_rows(f"view {name!r}", path, columns)
+        views[name] = as_rows(called_view(name), path, columns)
         if ids is not None and files.id_column is not None and columns is not None:
             bar.say(f"Comparing ids of view {name}")
             ids.check_same(Ids.of(path, files.id_column), name)
@@ -231,7 +234,7 @@ def _labels(files: Files, n: int, ids: Ids | None) -> Any:
         raise InputError(f"labels: {files.labels} has {len(others)} value columns; accepted: one, named by --label.")
     values = sheet.frame[files.label or others[0]]
     known = values.notna()
-    return Values(ids.positions(sheet.frame[ids.column][known].astype(str).tolist()), values[known].to_numpy(float))
+    return Values(ids.positions(sheet.frame[ids.column][known].astype(str).tolist()), values[known].to_numpy())
 
 
 def print_cluster_summary(result: DistributedDenoised, out: Path) -> None:

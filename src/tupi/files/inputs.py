@@ -123,9 +123,13 @@ def _length(array: Array) -> int:
 def _score_columns(base: Sheet, id_column: str | None, wanted: Sequence[str], task: str) -> tuple[str, ...]:
     for name in wanted:
         base.check_has("--score", name)
-    found = tuple(wanted) or tuple(name for name in base.frame.columns if name != id_column)
+    others = [name for name in base.frame.columns if name != id_column]
+    found = tuple(wanted) or tuple(filter(base.holds_numbers, others))
     if not found:
-        raise InputError(f"{base.called}: has no column beside the ids {id_column!r}; accepted: a column of scores.")
+        beside = "" if id_column is None else f" beside the ids {id_column!r}"
+        raise InputError(
+            f"{base.called}: has no column of numbers{beside} (of {base.listed}); accepted: a column of scores."
+        )
     if task != "classification" and len(found) > 1:
         raise InputError(
             f"{base.called}: found {len(found)} columns that could be the scores ({', '.join(map(repr, found[:6]))}); "

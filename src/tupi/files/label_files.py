@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tupi.errors import InputError
 from tupi.files.matching import Items, Sheet, check_order_is_safe
-from tupi.files.reading import as_text, raw_column, read_arrays, read_one_array, split_key
+from tupi.files.reading import raw_column, read_arrays, read_one_array, split_key
 from tupi.labels import Labels, Pairs, Values
 
 PAIR = ("higher", "lower")
@@ -45,6 +45,8 @@ def read_labels(
     if holds_pairs(sheet):
         return _pairs(sheet, items)
     joined = items.column if items.column in sheet.frame else None
+    if joined is None and items.column is not None and _holds_more(sheet, wanted, items.ids):
+        raise sheet.lacks_ids(items.column)
     values = _values(sheet, joined, wanted, classes)
     if joined is None:
         check_order_is_safe(None, sheet)
@@ -53,6 +55,14 @@ def read_labels(
     places = items.positions(sheet, sheet.ids(joined))
     known = values.notna().to_numpy()
     return Values(places[known], values[known].to_numpy())
+
+
+def _holds_more(sheet: Sheet, wanted: str | None, ids: pd.Index | None) -> bool:
+    """Return whether a table of labels has more than values: several columns, or one with ids beside the named one."""
+    others = [column for column in sheet.frame.columns if column != wanted]
+    if wanted is None or ids is None:
+        return len(others) > 1
+    return any(raw_column(sheet.path, sheet.frame, column).isin(ids).all() for column in others)
 
 
 def _from_arrays(path: str | Path, wanted: str | None, items: Items) -> Labels | NDArray[Any]:
@@ -83,9 +93,9 @@ def _values(sheet: Sheet, id_column: str | None, wanted: str | None, classes: Se
             f"{sheet.called}: found {len(found)} columns that could be the values (of {sheet.listed}); accepted: one, "
             "named by --label, or the columns 'higher' and 'lower'."
         )
-    if classes:
-        # A class called "2" is meant by that name, whichever column number it has, also where the file says 2.0.
-        for text in (raw_column(sheet.path, sheet.frame, found[0]), as_text(sheet.frame[found[0]])):
-            if text.isin(list(classes)).any():
-                return text.astype(object).where(text != "", None)
-    return sheet.frame[found[0]].astype(object)
+    values = sheet.frame[found[0]]
+    if not classes:
+        return values.astype(object)
+    # Names are compared as the file has them ("007" is not 7), so that even a class called "NA" is one.
+    text = raw_column(sheet.path, sheet.frame, found[0]).astype(object)
+    return text.where(values.notna() | text.isin(list(classes)), None)

@@ -44,11 +44,26 @@ class Sheet:
             hint = nearest(column, self.frame.columns)
             raise InputError(f"{option}: {self.called} has no column {column!r}; accepted: {self.listed}.{hint}")
 
+    def lacks_ids(self, column: str) -> InputError:
+        """Return the complaint that this table lacks the ids by which others are joined."""
+        return InputError(
+            f"{self.called}: has no column {column!r}, by which tables are joined, but {self.listed}; accepted: ids in "
+            f"a column of that name, or no ids here and --id {column}: rows are then matched by their order."
+        )
+
     def could_be_id(self, column: str) -> bool:
         """Return whether a column looks like ids: by its name, or because it is not numeric."""
         if column not in self.frame.columns:
             return False
         return named_like_id(column) or not pd.api.types.is_numeric_dtype(self.frame[column].dtype)
+
+    def holds_numbers(self, column: str) -> bool:
+        """Return whether a column has numbers, be it among text: a slip of the pen makes no text of a column."""
+        values = self.frame[column]
+        if pd.api.types.is_numeric_dtype(values.dtype):
+            return True
+        is_text = values.dtype == object or pd.api.types.is_string_dtype(values.dtype)
+        return bool(is_text and pd.to_numeric(values, errors="coerce").notna().any())
 
     def ids(self, column: str) -> pd.Index:
         """Return a column of unique ids as text."""
@@ -78,7 +93,8 @@ def few(ids: pd.Index | Sequence[str]) -> str:
 def find_id(sheets: Sequence[Sheet], wanted: str | None) -> str | None:
     """Return the column by which tables are joined, or None if there is none and rows are matched by their order.
 
-    Without a wish, that is the one column that all tables share and that either is called "id" or is not numeric.
+    Without a wish, that is the one column that all tables share and that either is called "id" or is not numeric. A
+    table that alone lacks such a column is named in the complaint.
 
     Parameters
     ----------
@@ -91,15 +107,18 @@ def find_id(sheets: Sequence[Sheet], wanted: str | None) -> str | None:
     if wanted is not None:
         base.check_has("--id", wanted)
         return wanted
-    shared = [column for column in base.frame.columns if all(sheet.could_be_id(column) for sheet in sheets)]
-    named = [column for column in shared if named_like_id(column)]
-    candidates = named or shared
+    candidates = _shared_ids(sheets)
     if len(candidates) > 1:
         raise InputError(
             f"--id: columns {', '.join(map(repr, candidates))} could all hold the ids; accepted: one of them, by name."
         )
     if candidates:
         return candidates[0]
+    for other in sheets[1:]:
+        found = _shared_ids([sheet for sheet in sheets if sheet is not other])
+        own = len(other.frame.columns) > 1 and any(map(other.could_be_id, other.frame.columns))
+        if found and (len(sheets) > 2 or own):  # what is in one table alone is an id only beside ids elsewhere
+            raise other.lacks_ids(found[0])
     for sheet in sheets:
         if lonely := [column for column in sheet.frame.columns if named_like_id(column)]:
             raise InputError(
@@ -107,6 +126,12 @@ def find_id(sheets: Sequence[Sheet], wanted: str | None) -> str | None:
                 f"tables, in none, or --id {lonely[0]!r} to match tables without it by the order of their rows."
             )
     return None
+
+
+def _shared_ids(sheets: Sequence[Sheet]) -> list[str]:
+    """Return the columns that look like ids in all tables; those called so alone, if there are any."""
+    shared = [column for column in sheets[0].frame.columns if all(sheet.could_be_id(column) for sheet in sheets)]
+    return [column for column in shared if named_like_id(column)] or shared
 
 
 def natural(ids: pd.Index, column: str) -> pd.Index:

@@ -33,8 +33,18 @@ def methods() -> list[str]:
     return list(METHODS)
 
 
-def make_method(method: Any, params: dict[str, Any]) -> Method:
-    """Return a configured method from a name and parameters, or a method object as it is."""
+def make_method(method: Any, params: dict[str, Any], caller: str | None = None) -> Method:
+    """Return a configured method from a name and parameters, or a method object as it is.
+
+    Parameters
+    ----------
+    method : str or Method
+        What the user gave.
+    params : dict
+        Parameters by name; those that the method does not have are refused.
+    caller : str, optional
+        The function whose surplus arguments these are, for messages.
+    """
     if isinstance(method, Method):
         if params:
             raise InputError(
@@ -44,14 +54,26 @@ def make_method(method: Any, params: dict[str, Any]) -> Method:
     if method not in METHODS:
         hint = nearest(str(method), METHODS)
         raise InputError(f"method: found {method!r}; accepted: {', '.join(METHODS)}, or a method object.{hint}")
-    kind = METHODS[method]
-    if method == "auto" and not set(params) <= {field.name for field in fields(Auto)}:
-        kind = Tupi  # whoever sets a parameter of the paper's method means that method
-    known = [field.name for field in fields(kind)]
+    known = _parameters(METHODS[method])
     for name in params:
         if name not in known:
-            raise InputError(
-                f"{name}: method {kind.name!r} has no such parameter; "
-                f"accepted: {', '.join(known) or 'none'}.{nearest(name, known)}"
-            )
-    return kind(**params)
+            raise InputError(_unknown(name, method, known, caller))
+    return METHODS[method](**params)
+
+
+def _parameters(kind: type[Method]) -> list[str]:
+    return [field.name for field in fields(kind)]
+
+
+def _unknown(name: str, method: str, known: list[str], caller: str | None) -> str:
+    """Return what to say of a parameter that a method does not have: whose it is, or what there is."""
+    owners = [other for other, kind in METHODS.items() if name in _parameters(kind)]
+    if owners:
+        whose = f"method{'s' if len(owners) > 1 else ''} {', '.join(map(repr, owners))}"
+        return (
+            f"{name}: method {method!r} has no such parameter; it belongs to {whose} "
+            f'(method="{owners[0]}", {name}=...).'
+        )
+    lacking = "" if caller is None else f"{caller} has no such argument, and "
+    accepted = f"accepted: {', '.join(known) or 'none'}.{nearest(name, known)}"
+    return f"{name}: {lacking}method {method!r} has no such parameter; {accepted}"

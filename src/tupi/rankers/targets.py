@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tupi.errors import InputError
 from tupi.labels import Pairs, pairwise_accuracy
+from tupi.numbers import as_numbers
 from tupi.rankers.rank_loss import PairLoss, RankLoss, ValueLoss
 
 Floats = NDArray[np.float64]
@@ -163,10 +164,7 @@ def check_targets(n_items: int, y: ArrayLike | None, pairs: Any, suffix: str = "
 
 
 def _check_values(n_items: int, y: ArrayLike, name: str) -> ValueTargets:
-    try:
-        values = np.asarray(y, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} must hold numbers, one per row: {error}.") from None
+    values = as_numbers(name, y).astype(np.float64)
     if values.shape != (n_items,):
         raise InputError(f"{name} must have shape ({n_items},), one value per row: found {values.shape}.")
     if not np.isfinite(values).all():

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from tupi.dependence import KernelMoments, p_value
 from tupi.errors import InputError
-from tupi.labels import Labels, Values, as_labels
-from tupi.methods.auto import Auto
+from tupi.labels import Labels, as_labels
 from tupi.methods.base import Method, check_positive
 from tupi.methods.tupi import Tupi
 from tupi.paths import Watch
@@ -72,9 +71,8 @@ def denoise_distributed(
     options: ClusterOptions,
 ) -> DistributedDenoised:
     """Improve predictions with features, both in blocks on a cluster; see `tupi.denoise`."""
-    chosen, notes = _method(method)
-    if isinstance(method, Auto) and labels is None:
-        notes = (*notes, "Without labels nothing here guards against harm: see first what 'auto' does on a sample.")
+    chosen = runnable(method)
+    notes: tuple[str, ...] = ()
     if task != "ranking":
         raise InputError(
             f"task: found {task!r} with Dask; accepted there: 'ranking'. Elsewhere: {', '.join(TASKS)}, on a sample."
@@ -85,8 +83,6 @@ def denoise_distributed(
         progress(f"Reading on {described(client)}")
         problem = prepare.read(client, as_rows("predictions", predictions), named_rows(features))
         checked = as_labels(labels, problem.n)
-        if isinstance(checked, Values) and checked.values.dtype.kind not in "f":
-            raise InputError(f"labels: found text such as {str(checked.values[0])!r}; accepted: numbers.")
         settings = chosen.settings(checked is not None)
         blocks = prepare.embed(problem, chosen._options(random_state), progress)
         sigma2 = prepare.prediction_width(blocks, chosen.prediction_bandwidth)
@@ -136,14 +132,12 @@ def _no_save(paths: Paths, live: list[int]) -> None:
     """Save nothing."""
 
 
-def _method(method: Method) -> tuple[Tupi, tuple[str, ...]]:
-    """Return the settings to run with, and what to say about them; complain about what cannot run at this scale."""
-    if isinstance(method, Auto):
-        return Tupi(), ("Chose 'tupi' because 'auto' needs neighbour graphs, which are not built on a cluster.",)
-    if not isinstance(method, Tupi):
+def runnable(method: Method) -> Tupi:
+    """Return the settings to run with; complain about methods that cannot run at this scale."""
+    if method.name != Tupi.name or not isinstance(method, Tupi):
         raise InputError(
             f"method: {method.name!r} does not run with Dask, since it needs all items in one memory; accepted there: "
-            f"'tupi'. For {method.name!r}, take a sample of the items as arrays."
+            f"'tupi' (method=\"tupi\", or --method tupi). For {method.name!r}, take a sample of the items as arrays."
         )
     if method.kernel == "diffusion":
         raise InputError("kernel: 'diffusion' needs the neighbour graph of all items; accepted with Dask: 'gaussian'.")
@@ -151,7 +145,7 @@ def _method(method: Method) -> tuple[Tupi, tuple[str, ...]]:
         raise InputError("joint: found True with Dask; accepted: False, or views put side by side as one.")
     if method.engine not in ("fused", "dask"):
         raise InputError(f"engine: found {method.engine!r} for Dask collections; accepted: 'dask'.")
-    return replace(method, kernel="gaussian"), ()
+    return replace(method, kernel="gaussian")
 
 
 def _key(problem: prepare.Distributed, settings: list[Tupi], labels: Labels | None, random_state: int) -> str:

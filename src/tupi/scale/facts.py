@@ -227,7 +227,7 @@ def check(facts: Facts, names: Sequence[str]) -> None:
     if facts.broken:
         raise InputError(
             f"predictions: {facts.broken} value(s) are NaN or infinite (first at item {facts.first_broken}); "
-            "accepted: finite numbers."
+            "accepted: finite numbers, none of them missing or masked."
         )
     for name, gaps in zip(names, facts.gaps, strict=True):
         if gaps.infinite is not None:

@@ -13,8 +13,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tupi.errors import InputError
+from tupi.numbers import check_real, unmasked
 from tupi.sources import as_source
-from tupi.views import IN_MEMORY, as_matrix, named_views
+from tupi.views import IN_MEMORY, as_matrix, called_view, named_views
 
 BLOCK_BYTES = 1 << 26  # of a block's views as they are read: several of them must fit beside the embedding
 LARGE_BYTES, MANY_BLOCKS = 1 << 28, 1000  # beyond so many, blocks grow up to this: each costs the scheduler time
@@ -112,7 +113,7 @@ def as_rows(name: str, values: Any, columns: Sequence[str] | None = None) -> Row
     Parameters
     ----------
     name : str
-        What this is, for messages: ``"view 'gist'"`` or ``"predictions"``.
+        What this is, for messages: ``"features: view 'gist'"`` or ``"predictions"``.
     values : Any
         What the user gave.
     columns : sequence of str, optional
@@ -159,6 +160,7 @@ def _from_path(name: str, path: Path, columns: Sequence[str] | None) -> Rows:
 
 
 def _from_zarr(name: str, array: Any) -> Rows:
+    check_real(name, array.dtype)
     if array.ndim not in (1, 2):
         raise InputError(f"{name}: a Zarr array of shape {array.shape}; accepted: shape (n,) or (n, d).")
     n, step = array.shape[0], array.chunks[0]
@@ -178,10 +180,11 @@ def _from_source(source: Any, shape: tuple[int, int], starts: Array, on_disk: bo
 def _from_dask(name: str, values: Any) -> Rows:
     if hasattr(values, "to_dask_array"):
         values = _from_frame(name, values)
-    if values.ndim not in (1, 2) or values.dtype.kind not in "biuf":
-        raise InputError(
-            f"{name}: found {values.dtype} values of shape {values.shape}; accepted: numbers of shape (n,) or (n, d)."
-        )
+    check_real(name, values.dtype)
+    if values.ndim not in (1, 2):
+        raise InputError(f"{name}: found shape {values.shape}; accepted: numbers of shape (n,) or (n, d).")
+    # Only blocks know whether they are masked, and blocks that are put together forget it.
+    values = values.map_blocks(unmasked, dtype=values.dtype, meta=np.empty((0,) * values.ndim, values.dtype))
     if np.isnan(values.shape[0]):
         values = values.compute_chunk_sizes()
     if values.ndim == 1:
@@ -207,7 +210,7 @@ def named_rows(features: Any) -> dict[str, Rows]:
     named = named_views(features)
     if not named:
         raise InputError("features: found no views; accepted: at least one.")
-    return {name: as_rows(f"view {name!r}", values) for name, values in named.items()}
+    return {name: as_rows(called_view(name), values) for name, values in named.items()}
 
 
 def common_bounds(tables: Sequence[Rows]) -> Array:
