@@ -120,6 +120,13 @@ def test_a_write_that_fails_leaves_no_half_line(tmp_path: Path, monkeypatch: pyt
     ("content", "words"),
     [
         ("hello\n", "line 1"),
+        ("hello", "line 1"),
+        ('{"mine": 1}', "line 1"),
+        ("{", "line 1"),
+        ('{"tupi": 1}', "line 1"),
+        ("id,value\ni0,1\ni1,2", "line 1"),
+        ('{"tupi": "answers", "format": 9, "items": 6, "by": "row"}\n{"key', "another version"),
+        ('{"tupi": "answers", "format": 1, "items": 6, "by": "row"}\n[]\n{"key', "line 2"),
         ('{"a": 1}\n', "line 1"),
         ('{"tupi": "answers", "format": 9, "items": 6, "by": "row"}\n', "another version"),
         ('{"tupi": "answers", "format": 1, "items": 7, "by": "row"}\n', "7 items"),

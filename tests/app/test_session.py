@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
 import shlex
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -271,6 +273,24 @@ def test_a_decision_uses_the_embedding_that_is_there(session: Session, monkeypat
     session.decide("look", "none", look)
     wait(session, lambda: not session.decider.running)
     assert session.decider.error == ""
+
+
+def test_settings_that_json_cannot_hold_become_null_and_words_stay(session: Session) -> None:
+    session.decide("look", "none", Look(t=2))
+    wait(session, lambda: not session.decider.running)
+    decision = session.decider.decision
+    assert decision is not None
+    odd = {
+        "low": -np.inf,
+        "high": np.float32("inf"),
+        "unknown": [np.nan, 1.5],
+        "file": "NaN-Infinity.csv",
+        "n": np.int64(3),
+    }
+    session.decider.decision = replace(decision, result=replace(decision.result, params=odd))
+    expected = {"low": None, "high": None, "unknown": [None, 1.5], "file": "NaN-Infinity.csv", "n": 3}
+    assert (session.decider.facts() or {})["params"] == expected
+    assert json.loads(session.decider.download("settings.json"))["chosen"]["params"] == expected
 
 
 def test_what_cannot_be_decided_is_refused(session: Session) -> None:

@@ -16,6 +16,7 @@ from tupi.errors import InputError
 
 VERDICTS = ("left", "right", "equal", "skip")
 FORMAT = 1
+BEGINNING = b'{"tupi"'  # less than that of a header that a kill cut short could be anybody's
 MAX_TEXT = 100  # characters of a rater's name or of a key
 
 
@@ -49,7 +50,8 @@ class AnswerFile:
     """All answers, in memory and on disk.
 
     A line is written and flushed to the disk before `append` returns. A last line that a kill cut short was never
-    called saved; it is removed when the file is opened again. Undoing appends a line, too.
+    called saved; it is removed when the file is opened again. Undoing appends a line, too. A file that anything else wrote
+    is refused and stays as it is.
 
     Parameters
     ----------
@@ -84,20 +86,24 @@ class AnswerFile:
             ) from None
 
     def _read(self) -> None:
+        """Read all answers. Nothing is written before all of it is known to be ours."""
         with self.path.open("rb") as file:
             content = file.read()
+        header = {"tupi": "answers", "format": FORMAT, "items": self._n, "by": self._by}
         whole = content[: content.rfind(b"\n") + 1]
+        if whole:
+            lines = whole.decode("utf-8", "replace").splitlines()
+            self._check_header(self._parse(lines[0], 1))
+            for number, line in enumerate(lines[1:], start=2):
+                self._replay(self._parse(line, number), number)
+        elif content and not (content.startswith(BEGINNING) and _line(header).startswith(content)):
+            raise self._unreadable(1)
         if len(whole) < len(content):
             os.ftruncate(self._file, len(whole))
             os.fsync(self._file)
         if not whole:
-            self._write({"tupi": "answers", "format": FORMAT, "items": self._n, "by": self._by})
+            self._write(header)
             _flush_folder(self.path.parent)
-            return
-        lines = whole.decode("utf-8", "replace").splitlines()
-        self._check_header(self._parse(lines[0], 1))
-        for number, line in enumerate(lines[1:], start=2):
-            self._replay(self._parse(line, number), number)
 
     @property
     def _by(self) -> str:
@@ -199,7 +205,7 @@ class AnswerFile:
             return self._answers.pop(mine[-1].key)
 
     def _write(self, entry: dict[str, Any]) -> None:
-        line = json.dumps(entry, ensure_ascii=True).encode() + b"\n"
+        line = _line(entry)
         size = os.fstat(self._file).st_size
         try:
             _write_all(self._file, line, os.write)
@@ -230,6 +236,10 @@ def _check(answer: Answer, n: int) -> None:
 def _check_text(name: str, text: str) -> None:
     if not 1 <= len(text) <= MAX_TEXT:
         raise InputError(f"{name}: found {len(text)} characters; accepted: 1 to {MAX_TEXT}.")
+
+
+def _line(entry: dict[str, Any]) -> bytes:
+    return json.dumps(entry, ensure_ascii=True).encode() + b"\n"
 
 
 def _write_all(file: int, data: bytes, write: Callable[[int, bytes], int]) -> None:

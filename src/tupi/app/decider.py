@@ -15,7 +15,7 @@ import pandas as pd
 
 from tupi.api import denoise_prepared
 from tupi.app.explorer import in_words
-from tupi.app.frames import finite
+from tupi.app.frames import finite, plain
 from tupi.app.lanes import Lane, Piece
 from tupi.app.looks import Look
 from tupi.app.signals import Signal
@@ -175,7 +175,7 @@ class Decider:
             "summary": summary(result),
             "evidence": evidence,
             "notes": list(result.notes),
-            "params": _plain(result.params),
+            "params": plain(result.params),
             "downloads": self.downloads(),
             "python": self._python(),
             "command": self._command(),
@@ -215,11 +215,11 @@ class Decider:
         plan, result = self.decision.plan, self.decision.result
         return {
             "method": plan.method,
-            "set": _plain(plan.params),
+            "set": plain(plan.params),
             "task": self._source.task,
             "seed": self._source.random_state,
             "labels": {"from": plan.use, "number": _count(plan.labels)},
-            "chosen": {"method": result.method, "params": _plain(result.params)},
+            "chosen": {"method": result.method, "params": plain(result.params)},
         }
 
     def _labels_path(self) -> str | None:
@@ -266,9 +266,3 @@ def _written(write: Callable[[Path], Any], suffix: str) -> bytes:
         path = Path(folder) / f"file{suffix}"
         write(path)
         return path.read_bytes()
-
-
-def _plain(params: dict[str, Any]) -> dict[str, Any]:
-    """Return settings as JSON can hold them."""
-    text = json.dumps(params, default=lambda value: value.item() if isinstance(value, np.generic) else repr(value))
-    return json.loads(text.replace("NaN", "null").replace("Infinity", "null"))
