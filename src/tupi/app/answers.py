@@ -36,6 +36,9 @@ class Answer:
         Which one is higher.
     time : str
         When, in UTC.
+    drawn : {"random", "chosen"}
+        How the pair was drawn: uniformly from all pairs, or for what its answer would tell. Where that is not known, it
+        counts as chosen.
     """
 
     key: str
@@ -44,14 +47,15 @@ class Answer:
     right: int
     verdict: str
     time: str = ""
+    drawn: str = "chosen"
 
 
 class AnswerFile:
     """All answers, in memory and on disk.
 
     A line is written and flushed to the disk before `append` returns. A last line that a kill cut short was never
-    called saved; it is removed when the file is opened again. Undoing appends a line, too. A file that anything else wrote
-    is refused and stays as it is.
+    called saved; it is removed when the file is opened again. Undoing appends a line, too. A file that
+    anything else wrote is refused and stays as it is.
 
     Parameters
     ----------
@@ -144,7 +148,9 @@ class AnswerFile:
                 verdict, key = str(entry["answer"]), str(entry["key"])
                 if verdict not in VERDICTS or left == right:
                     raise ValueError
-                self._answers[key] = Answer(key, str(entry["rater"]), left, right, verdict, str(entry.get("time", "")))
+                drawn = "random" if entry.get("drawn") == "random" else "chosen"
+                rater, time = str(entry["rater"]), str(entry.get("time", ""))
+                self._answers[key] = Answer(key, rater, left, right, verdict, time, drawn)
             self._used.add(str(entry["key"]))
         except InputError:
             raise
@@ -188,6 +194,7 @@ class AnswerFile:
                     "left": self._name(answer.left),
                     "right": self._name(answer.right),
                     "answer": answer.verdict,
+                    "drawn": answer.drawn,
                 }
             )
             self._used.add(answer.key)

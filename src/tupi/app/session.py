@@ -207,8 +207,7 @@ class Session:
         uses = [*self.teacher.uses(), "none"]
         if use not in uses:
             raise InputError(f"use: found {use[:40]!r}; accepted: {', '.join(uses)}.")
-        labels = None if use == "none" else self.teacher.labels(use)
-        self.decider.start(plan_for(choice, use, labels, look, self.base))
+        self.decider.start(plan_for(choice, use, self.teacher.known(use), look, self.base))
 
     def decided(self, column: int = 0) -> bytes | None:
         """Return the scores and ranks of the latest decision as one frame; None before the first."""
