@@ -103,7 +103,9 @@ def main() -> None:
     for k in range(args.teachings):
         kind = KINDS[k % len(KINDS)]
         found[kind].append(teach(kind, k // len(KINDS), args.answers))
-    print(f"{'the view tells':<16}{'teachings':>10}{'held':>6}{'unchanged':>11}{'true gain':>11}{'said':>8}{'width':>8}")
+    print(
+        f"{'the view tells':<16}{'teachings':>10}{'held':>6}{'unchanged':>11}{'true gain':>11}{'said':>8}{'width':>8}"
+    )
     for kind, all_of in [*found.items(), ("together", [one for some in found.values() for one in some])]:
         true, gain = (np.mean([getattr(one, name) for one in all_of]) for name in ("true", "gain"))
         width = np.mean([one.high - one.low for one in all_of])

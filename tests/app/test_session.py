@@ -18,6 +18,7 @@ import pytest
 
 import tupi
 from tests.app.conftest import N, truth, write_files
+from tupi.app.explorer import MAP_STEPS
 from tupi.app.frames import decode
 from tupi.app.looks import LAST, Look, ranks, read_look
 from tupi.app.session import Session
@@ -87,7 +88,21 @@ def test_accuracy_along_the_path_is_that_of_the_labels(session: Session) -> None
     assert facts["accuracy"] == pytest.approx(tupi.pairwise_accuracy(arrays["score"].astype(float), labels), abs=0.005)
     wait(session, lambda: len(session.explorer.heat(Look(t=4))) >= 5)
     cells = session.explorer.heat(Look(t=4))
-    assert all(0 <= cell["score"] <= 1 and cell["t"] <= LAST for cell in cells)
+    assert all(0 <= cell["score"] <= 1 and cell["t"] <= MAP_STEPS for cell in cells)
+
+
+def test_the_map_searches_all_settings_alike(source: Source, tmp_path: Path) -> None:
+    # Scores that get better and better with the steps: the longest search looks best, whatever the setting.
+    session = Session(source, tmp_path / "map.jsonl")
+    look = Look(lam=0.1, sigma_w2=0.1, t=LAST)
+    look_at(session, look)
+    wait(session, lambda: len(session.explorer.heat(look)) > 20)
+    for cell in session.explorer.heat(look):
+        setting = look.moved(cell["lam"], cell["sigma_w2"]).setting(session.base)
+        scores = [session.explorer.score(setting, t) for t in range(MAP_STEPS + 1)]
+        assert cell["score"] == max(scores)
+        assert scores[cell["t"]] == cell["score"]
+    session.close()
 
 
 def test_methods_without_steps_show_their_result_or_what_is_wrong(session: Session) -> None:
@@ -184,7 +199,9 @@ def test_gain_comes_with_answers(unlabelled: Source, tmp_path: Path) -> None:
     wait(session, lambda: (session.teacher.gain() or {}).get("current"))
     gain = session.teacher.gain()
     assert gain is not None
-    assert gain["n_labels"] == session.teacher.progress()["pairs"] == 25
+    assert session.teacher.progress()["pairs"] == 25
+    assert gain["n_labels"] == sum(answer.drawn == "random" for answer in session.teacher.file.answers) == 13
+    assert gain["sentence"].startswith("Judged on 13 answers about pairs drawn at random, of 25 answers")
     assert gain["low"] <= gain["gain"] <= gain["high"]
     assert session.teacher.uses() == ["answers"]
     session.close()

@@ -28,6 +28,7 @@ from tupi.tasks import restore
 
 PAUSE = 0.4  # seconds without a move before anything is computed ahead
 CANDIDATE_STEPS = 8  # how far settings are followed that only help to choose questions and to judge
+MAP_STEPS = 8  # of each setting in the map; a longer search would find a better step by chance
 Array = NDArray[np.float64]
 
 
@@ -36,7 +37,7 @@ class Fitted:
     """What a method without steps to look at made of the problem."""
 
     predictions: Array
-    weights: Array
+    weights: Array | None  # None where the method has none, or changed nothing by them
     notes: tuple[str, ...]
 
 
@@ -169,6 +170,7 @@ class Explorer:
         step = known[t]
         predictions = self.prepared.problem.initial if t == 0 else restore(self.prepared, step.f.astype(np.float64))
         facts = {
+            "labels": self._labels_version,
             "weights": numbers(step.weights),
             "dependence": numbers(step.dependence),
             "accuracy": finite(self.score(setting, t)),
@@ -177,10 +179,16 @@ class Explorer:
 
     def _fitted(self, look: Look, t: int) -> tuple[Array, dict[str, Any]] | None:
         with self._lock:
-            _, fitted = self._fits.get(look.method, (0, None))
+            version, fitted = self._fits.get(look.method, (0, None))
         if not isinstance(fitted, Fitted):
             return None
-        facts = {"weights": numbers(fitted.weights), "dependence": None, "accuracy": None, "notes": list(fitted.notes)}
+        facts = {
+            "labels": version,
+            "weights": None if fitted.weights is None else numbers(fitted.weights),
+            "dependence": None,
+            "accuracy": None,
+            "notes": list(fitted.notes),
+        }
         return (fitted.predictions if t else self.prepared.problem.initial), facts
 
     def score(self, setting: Tupi, t: int) -> float | None:
@@ -198,20 +206,24 @@ class Explorer:
                 self._scores[setting, t] = value
         return value
 
+    def scores(self, look: Look) -> dict[str, Any]:
+        """Return how well all known steps of a look agree with the labels, and how often these had changed by then."""
+        version = self._labels_version
+        setting = look.setting(self.base)
+        known = range(len(self.trails.known(setting)))
+        return {"labels": version, "accuracy": [finite(self.score(setting, t)) for t in known]}
+
     def heat(self, look: Look) -> list[dict[str, Any]]:
-        """Return the best step of each setting that is known, and its score on the labels."""
+        """Return the best of the first `MAP_STEPS` steps of each setting of which these are known, and its score."""
         cells = []
         if not look.has_steps or self._labels is None:
             return []
         for lam, width in itertools.product(self.lams, self.widths):
             setting = look.moved(lam, width).setting(self.base)
-            n = len(self.trails.known(setting))
-            scores = [score for t in range(n) if (score := self.score(setting, t)) is not None]
-            if len(scores) > 1:
+            scores = [score for t in range(MAP_STEPS + 1) if (score := self.score(setting, t)) is not None]
+            if len(scores) > MAP_STEPS:
                 best = int(np.argmax(scores))
-                cells.append(
-                    {"lam": lam, "sigma_w2": width, "t": best, "score": scores[best], "steps": len(scores) - 1}
-                )
+                cells.append({"lam": lam, "sigma_w2": width, "t": best, "score": scores[best]})
         return cells
 
     def kernel_states(self) -> dict[str, str]:
@@ -254,7 +266,7 @@ class Explorer:
                 yield near.setting(self.base), look.t
         for look in looks if self._labels is not None else []:  # the heat map
             for lam, width in itertools.product(self.lams, self.widths):
-                yield look.moved(lam, width).setting(self.base), look.t
+                yield look.moved(lam, width).setting(self.base), MAP_STEPS
 
     def neighbours(self, look: Look) -> list[Look]:
         """Return the looks that one move of a slider leads to, the larger first."""
@@ -307,7 +319,9 @@ class Explorer:
             seen = Relabelled(self.prepared, labels)
             fit = make_method(method, {}).fit(seen, seen.problem.labels)
             predictions = np.array(predictions_of(seen, fit))
-            result = Fitted(predictions, fit.steps[-1].weights, fit.notes)
+            weights = fit.steps[-1].weights
+            used = np.isfinite(weights).all() and not np.array_equal(predictions, seen.problem.initial)
+            result = Fitted(predictions, weights if used else None, fit.notes)
         except Exception as problem:
             result = in_words(problem)
             if not isinstance(problem, InputError):

@@ -11,7 +11,7 @@ import pandas as pd
 from tupi import __version__, plots
 from tupi.app.answers import AnswerFile
 from tupi.app.decider import Decider, plan_for
-from tupi.app.explorer import Explorer
+from tupi.app.explorer import MAP_STEPS, Explorer
 from tupi.app.frames import encode, text_arrays
 from tupi.app.looks import LAMS, LAST, WIDTHS, Look, ranks
 from tupi.app.signals import Signal
@@ -105,6 +105,7 @@ class Session:
             "lams": list(self.explorer.lams),
             "sigma_w2s": list(self.explorer.widths),
             "last": LAST,
+            "map_steps": MAP_STEPS,
             "first": vars(self.first),
             "metric": self._metric(),
             "colors": list(plots.COLORS),
