@@ -1,8 +1,9 @@
 """Whether the interval of the gain that Teach shows holds the true gain.
 
-Simulated people answer twenty questions each, as the page asks them, and always rightly. Then the interval on the page is
-compared with what the ranking that it is about gains in all pairs. The problems: a view that tells a lot, one that tells
-a little, none that tells anything, and a view that tells of something else than a good predictor does.
+Simulated people answer twenty questions each, as the page asks them, and always rightly. Then the interval on the page
+is compared with what the ranking that it is about gains in all pairs. The problems: a view that tells a lot, one that
+tells a little, none that tells anything, and a view that tells of something else than a good predictor does. Where
+`auto` leaves the scores as they are, the page says so, and the gain is zero.
 
     python experiments/teachings.py [--teachings 100] [--answers 20]
 """
@@ -40,6 +41,7 @@ class Teaching:
 
     @property
     def holds(self) -> bool:
+        """Whether the interval holds the true gain."""
         return self.low <= self.true <= self.high
 
 

@@ -92,7 +92,7 @@ def test_accuracy_along_the_path_is_that_of_the_labels(session: Session) -> None
 
 
 def test_the_map_searches_all_settings_alike(source: Source, tmp_path: Path) -> None:
-    # Scores that get better and better with the steps: the longest search looks best, whatever the setting.
+    # The setting that is looked at is followed for many more steps than the others.
     session = Session(source, tmp_path / "map.jsonl")
     look = Look(lam=0.1, sigma_w2=0.1, t=LAST)
     look_at(session, look)
@@ -207,6 +207,27 @@ def test_gain_comes_with_answers(unlabelled: Source, tmp_path: Path) -> None:
     session.close()
 
 
+def test_half_of_the_questions_are_drawn_at_random_and_the_file_says_which(unlabelled: Source, tmp_path: Path) -> None:
+    session = Session(unlabelled, tmp_path / "a.jsonl")
+    answer_rightly(session, "ann", 6)
+    drawn = [answer.drawn for answer in session.teacher.file.answers]
+    assert drawn == ["random", "chosen"] * 3
+    assert session.teacher.known().judges is not None
+    assert len(session.teacher.known().judges.higher) == 3
+    session.teacher.undo("ann", "u")
+    answer_rightly(session, "bob", 1)  # while ann's question waits
+    pair = session.teacher.question("ann")
+    assert pair is not None
+    session.teacher.answer("ann", *pair, "left", "again")
+    session.teacher.answer("ann", 0, 1, "left", "not asked")
+    kept = [(answer.key, answer.drawn) for answer in session.teacher.file.answers][5:]
+    assert kept == [("bob0", "random"), ("again", "chosen"), ("not asked", "chosen")]
+    session.close()
+    again = Session(unlabelled, tmp_path / "a.jsonl")
+    assert [(answer.key, answer.drawn) for answer in again.teacher.file.answers][5:] == kept
+    again.close()
+
+
 def test_answers_change_what_explore_is_judged_by(unlabelled: Source, tmp_path: Path) -> None:
     session = Session(unlabelled, tmp_path / "a.jsonl")
     facts, _ = look_at(session, Look(t=2))
@@ -237,7 +258,9 @@ def test_a_decision_is_repeated_exactly_by_its_command_and_its_script(session: S
     assert session.decider.error == ""
     facts = session.decider.facts()
     assert facts is not None
-    assert facts["evidence"]["sentence"].startswith("On ")
+    assert facts["known"] == "30 labels and 12 answers"
+    assert facts["evidence"]["sentence"].startswith("The gain is not known yet")
+    assert facts["evidence"]["n_labels"] == 6
     table = session.decider.download("better.csv")
     (tmp_path / "labels.csv").write_bytes(session.decider.download("labels.csv"))
     words = shlex.split(session.decider.download("repeat.sh").decode())
