@@ -246,11 +246,13 @@ def test_explore_follows_the_answers(browser: Any, tmp_path: Path) -> None:
     # What is fitted to them follows, too.
     for method in ("fuse", "auto"):
         page.select_option("#method", method)
-        person.until("/on 9 (labels|comparisons)/.test(document.getElementById('explore-words').textContent)")
+        person.until(
+            "/Known: 9 answers.*on 9 (labels|comp)/.test(document.getElementById('explore-words').textContent)"
+        )
     person.go("teach")
     person.answer_rightly(1)
     person.go("explore")
-    person.until("/on 10 (labels|comparisons)/.test(document.getElementById('explore-words').textContent)")
+    person.until("/Known: 10 answers.*on 10 (labels|comp)/.test(document.getElementById('explore-words').textContent)")
     assert person.problems == []
     person.context.close()
     served.stop()

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.app.frames import encode, finite, numbers
+from tupi.app.knowledge import NOTHING, Known
 from tupi.app.lanes import Lane, Piece
 from tupi.app.looks import LAMS, LAST, WIDTHS, Look, ranks
 from tupi.app.signals import Signal
@@ -21,7 +22,6 @@ from tupi.app.trails import Relabelled, Trails, labelled_score
 from tupi.errors import InputError
 from tupi.evidence import predictions_of
 from tupi.kernels.embedding import KERNELS
-from tupi.labels import Labels
 from tupi.methods import make_method
 from tupi.methods.tupi import LAM_GRID, SIGMA_W2_GRID, Tupi
 from tupi.tasks import restore
@@ -67,7 +67,7 @@ class Explorer:
         self.trails, self.base, self.signal, self.lams, self.widths = trails, base, signal, lams, widths
         self.prepared = trails.prepared
         self._looks: OrderedDict[str, Look] = OrderedDict()
-        self._labels: Labels | None = None
+        self._known = NOTHING
         self._labels_version = 0
         self._states: dict[Any, str] = {}  # of engines: "waiting", "computing", "ready", or what went wrong
         self._failed: dict[Tupi, str] = {}
@@ -93,10 +93,10 @@ class Explorer:
         self.doing = sentence
         self.signal.changed()
 
-    def set_labels(self, labels: Labels | None) -> None:
+    def set_known(self, known: Known) -> None:
         """Judge by other labels from now on."""
         with self._lock:
-            self._labels, self._labels_version = labels, self._labels_version + 1
+            self._known, self._labels_version = known, self._labels_version + 1
             self._scores.clear()
         self._wake()
 
@@ -194,7 +194,7 @@ class Explorer:
     def score(self, setting: Tupi, t: int) -> float | None:
         """Return how well a known step agrees with the labels; None without labels or if it is not known."""
         with self._lock:
-            labels, version = self._labels, self._labels_version
+            labels, version = self._known.labels, self._labels_version
             if (setting, t) in self._scores:
                 return self._scores[setting, t]
         known = self.trails.known(setting)
@@ -216,7 +216,7 @@ class Explorer:
     def heat(self, look: Look) -> list[dict[str, Any]]:
         """Return the best of the first `MAP_STEPS` steps of each setting of which these are known, and its score."""
         cells = []
-        if not look.has_steps or self._labels is None:
+        if not look.has_steps or self._known.labels is None:
             return []
         for lam, width in itertools.product(self.lams, self.widths):
             setting = look.moved(lam, width).setting(self.base)
@@ -264,7 +264,7 @@ class Explorer:
         for look in looks:
             for near in self.neighbours(look):
                 yield near.setting(self.base), look.t
-        for look in looks if self._labels is not None else []:  # the heat map
+        for look in looks if self._known.labels is not None else []:  # the heat map
             for lam, width in itertools.product(self.lams, self.widths):
                 yield look.moved(lam, width).setting(self.base), MAP_STEPS
 
@@ -290,8 +290,8 @@ class Explorer:
                     if setting.engine_key() not in self._states:
                         return lambda: self._prepare(setting)
                 elif look.method not in self._fits:
-                    method, labels, version = look.method, self._labels, self._labels_version
-                    return lambda: self._fit(method, labels, version)
+                    method, known, version = look.method, self._known, self._labels_version
+                    return lambda: self._fit(method, known, version)
             for setting in self._candidates[:1]:
                 if setting.engine_key() not in self._states:
                     return lambda: self._prepare(setting)
@@ -312,16 +312,16 @@ class Explorer:
             self._say("")
             self._wake()
 
-    def _fit(self, method: str, labels: Labels | None, version: int) -> None:
+    def _fit(self, method: str, known: Known, version: int) -> None:
         result: Fitted | str = ""
         self._say(f"Fitting {method}")
         try:
-            seen = Relabelled(self.prepared, labels)
+            seen = Relabelled(self.prepared, known.labels)
             fit = make_method(method, {}).fit(seen, seen.problem.labels)
             predictions = np.array(predictions_of(seen, fit))
             weights = fit.steps[-1].weights
             used = np.isfinite(weights).all() and not np.array_equal(predictions, seen.problem.initial)
-            result = Fitted(predictions, weights if used else None, fit.notes)
+            result = Fitted(predictions, weights if used else None, (f"Known: {known.words}.", *fit.notes))
         except Exception as problem:
             result = in_words(problem)
             if not isinstance(problem, InputError):

@@ -69,7 +69,7 @@ class Session:
         prepared = Locked(self.problem, source.random_state)
         self.explorer = Explorer(Trails(prepared, memory), self.base, self.signal, lams, widths)
         self.teacher = Teacher(
-            file, self.explorer, self._file_labels, self.first.kernel, self.signal, self.explorer.set_labels
+            file, self.explorer, self._file_labels, self.first.kernel, self.signal, self.explorer.set_known
         )
         self.decider = Decider(source, prepared, self.names, self.signal)
         self.explorer.look("first", self.first)  # begin before the first page is open

@@ -52,7 +52,7 @@ class Teacher:
     signal : Signal
         Told when answers or the gain changed.
     changed : callable
-        Called with the labels that hold from now on.
+        Called with what is known from now on.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Teacher:
         labels: Labels | None,
         kernel: str,
         signal: Signal,
-        changed: Callable[[Labels | None], None],
+        changed: Callable[[Known], None],
     ) -> None:
         self.file, self._explorer, self._known, self._kernel = file, explorer, labels, kernel
         self._signal, self._changed = signal, changed
@@ -76,7 +76,7 @@ class Teacher:
         self._changes, self._judged = 0, -1  # how often answers changed, and when the evidence was made
         self._lane = Lane("gain", self._next_judgement)
         self._leave = signal.listen(self._lane.wake)
-        changed(self.labels())
+        changed(self.known())
 
     def close(self) -> None:
         """End the thread and let others use the file."""
@@ -203,7 +203,7 @@ class Teacher:
     def _moved_on(self) -> None:
         with self._lock:
             self._changes += 1
-        self._changed(self.labels())
+        self._changed(self.known())
         self._signal.changed()
 
     def progress(self, rater: str = "") -> dict[str, Any]:
