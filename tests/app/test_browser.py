@@ -497,7 +497,10 @@ def test_the_demo_from_start_to_end(browser: Any, tmp_path: Path) -> None:
     person.go("decide")
     page.click("#run")
     page.wait_for_selector("#decision:not([hidden])")
-    assert "pairwise accuracy" in person.text("#decision-summary")
+    assert "There are 2 of them among 3 answers; it takes 6 more" in person.text("#decision-summary")
+    page.select_option("#use", "file")
+    page.click("#run")
+    person.until("document.getElementById('decision-summary').textContent.includes('pairwise accuracy went from')")
     assert person.problems == []
     person.context.close()
     served.stop()
