@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import make_problem_arrays
-from tupi.evidence import _error_of_pairs, judge, predictions_of
+from tupi.evidence import error_of_pairs, judge, predictions_of
 from tupi.labels import Pairs, Values, pairwise_accuracy
 from tupi.methods.base import Fit, Method
 from tupi.methods.ridge import Ridge
@@ -112,7 +112,7 @@ def test_the_interval_covers_the_gain_of_a_fixed_improvement():
 
 def test_error_of_pairs_that_share_nothing_is_the_usual_one():
     gain = np.random.default_rng(0).normal(size=50)
-    error = _error_of_pairs(gain, np.arange(50), np.arange(50, 100))
+    error = error_of_pairs(gain, np.arange(50), np.arange(50, 100))
     assert error == pytest.approx(gain.std() / np.sqrt(50))
 
 
@@ -127,7 +127,7 @@ def test_error_of_pairs_that_share_items():
             if set(ends[p]) & set(ends[q]):
                 total += centred[p] * centred[q]
     expected = np.sqrt(max(total, 0)) / len(ends)
-    assert _error_of_pairs(gain, ends[:, 0], ends[:, 1]) == pytest.approx(expected)
+    assert error_of_pairs(gain, ends[:, 0], ends[:, 1]) == pytest.approx(expected)
 
 
 def test_same_seed_same_folds_for_all_methods():

@@ -151,13 +151,13 @@ def _judge_each(
     after = sums[judged] / counts[judged]
     gain = after - before[judged]
     if isinstance(labels, Pairs):
-        error = _error_of_pairs(gain, labels.higher[judged], labels.lower[judged])
+        error = error_of_pairs(gain, labels.higher[judged], labels.lower[judged])
     else:
         error = gain.std() / np.sqrt(len(gain))
     return float(before[judged].mean()), float(after.mean()), float(error)
 
 
-def _error_of_pairs(gain: Array, higher: NDArray[np.int64], lower: NDArray[np.int64]) -> float:
+def error_of_pairs(gain: Array, higher: NDArray[np.int64], lower: NDArray[np.int64]) -> float:
     """Return the standard error of a mean over pairs, of which those that share an item vary together.
 
     The variance of the mean is a sum over pairs of pairs that share an item: each item's squared sum, in which each

@@ -52,6 +52,20 @@ def test_an_answer_sent_twice_counts_once(tmp_path: Path) -> None:
     file.close()
 
 
+def test_how_pairs_were_drawn_is_kept_and_older_files_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    header = '{"tupi": "answers", "format": 1, "items": 6, "by": "row"}'
+    old = '{"key": "1", "time": "", "rater": "ann", "left": 0, "right": 1, "answer": "left"}'
+    path.write_text(f"{header}\n{old}\n")
+    file = AnswerFile(path, 6)
+    file.append(Answer("2", "ann", 1, 2, "left", drawn="random"))
+    file.append(Answer("3", "ann", 2, 3, "left"))
+    file.close()
+    again = AnswerFile(path, 6)
+    assert [answer.drawn for answer in again.answers] == ["chosen", "random", "chosen"]
+    again.close()
+
+
 def test_undo_takes_the_raters_own_last_answer_back_for_good(tmp_path: Path) -> None:
     file = AnswerFile(tmp_path / "a.jsonl", 6)
     file.append(answer("1"))
@@ -120,6 +134,13 @@ def test_a_write_that_fails_leaves_no_half_line(tmp_path: Path, monkeypatch: pyt
     ("content", "words"),
     [
         ("hello\n", "line 1"),
+        ("hello", "line 1"),
+        ('{"mine": 1}', "line 1"),
+        ("{", "line 1"),
+        ('{"tupi": 1}', "line 1"),
+        ("id,value\ni0,1\ni1,2", "line 1"),
+        ('{"tupi": "answers", "format": 9, "items": 6, "by": "row"}\n{"key', "another version"),
+        ('{"tupi": "answers", "format": 1, "items": 6, "by": "row"}\n[]\n{"key', "line 2"),
         ('{"a": 1}\n', "line 1"),
         ('{"tupi": "answers", "format": 9, "items": 6, "by": "row"}\n', "another version"),
         ('{"tupi": "answers", "format": 1, "items": 7, "by": "row"}\n', "7 items"),

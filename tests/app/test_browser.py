@@ -187,6 +187,77 @@ def test_explore_follows_the_sliders(person: Person) -> None:
     assert rows(person)[0] == top
 
 
+PLOTS = ("scatter", "weights", "dependence", "accuracy")
+
+
+def plots(person: Person) -> set[str]:
+    return {name for name in PLOTS if person.page.is_visible(f"#plot-{name} .main-svg")}
+
+
+def test_methods_show_nothing_of_the_setting_before(person: Person) -> None:
+    page = person.page
+    person.go("explore")
+    person.settle()
+    page.wait_for_selector("#plot-accuracy .main-svg")
+    person.until("document.querySelectorAll('.plot .main-svg').length >= 4")
+    assert plots(person) == set(PLOTS)
+    page.fill("#t", "0")  # a method without steps has its result all the same
+    for method in ("auto", "fuse", "ridge"):
+        page.select_option("#method", method)
+        person.until(f"document.body.dataset.shown.startsWith('{method}|') && document.body.dataset.final === 'true'")
+        assert any("same place" not in row for row in rows(person, "#explore-list")), method
+        assert plots(person) == {"scatter"}, method
+        assert page.get_attribute("#plot-weights", "aria-label") is None
+        assert not page.is_visible("#map")
+        page.select_option("#method", "tupi")
+        person.until("document.body.dataset.shown.startsWith('tupi|')")
+        page.wait_for_selector("#plot-weights .main-svg")
+
+
+def test_explore_follows_the_answers(browser: Any, tmp_path: Path) -> None:
+    origin = write_files(tmp_path, labels=False, pictures=False)
+    served = Served(tmp_path, *serve_words(origin))
+    person = Person(browser, served.address)
+    page = person.page
+    person.go("explore")
+    person.settle()
+    page.wait_for_selector("#plot-weights .main-svg")
+    # A method that does not apply says why, and shows no ranking of another one.
+    page.select_option("#method", "fuse")
+    person.until("document.getElementById('explore-words').textContent.startsWith('labels: found none')")
+    assert plots(person) == set()
+    assert not page.is_visible("#explore-list")
+    person.go("overview")
+    assert "as they came in. labels: found none" in person.text("#overview-words")
+    person.go("explore")
+    page.select_option("#method", "tupi")
+    person.until("document.body.dataset.shown.endsWith('|8') && document.body.dataset.final === 'true'")
+    # Answers that came since judge the steps that were there before.
+    person.go("teach")
+    person.answer_rightly(9)
+    person.go("explore")
+    page.wait_for_selector("#plot-accuracy .main-svg")
+    drawn = page.evaluate(
+        "(({ data, layout }) => [data[0].y, layout.yaxis.range])(document.getElementById('plot-accuracy'))"
+    )
+    assert all(0 <= value <= 1 for value in drawn[0])
+    assert drawn[1][1] < 1.2
+    assert "On the labels, pairwise accuracy is" in person.text("#explore-words")
+    # What is fitted to them follows, too.
+    for method in ("fuse", "auto"):
+        page.select_option("#method", method)
+        person.until(
+            "/Known: 9 answers.*on 9 (labels|comp)/.test(document.getElementById('explore-words').textContent)"
+        )
+    person.go("teach")
+    person.answer_rightly(1)
+    person.go("explore")
+    person.until("/Known: 10 answers.*on 10 (labels|comp)/.test(document.getElementById('explore-words').textContent)")
+    assert person.problems == []
+    person.context.close()
+    served.stop()
+
+
 def test_teach_by_keys_and_mouse_with_undo_and_reload(person: Person, served: Served) -> None:
     page = person.page
     person.go("teach")
@@ -220,10 +291,21 @@ def test_teach_by_keys_and_mouse_with_undo_and_reload(person: Person, served: Se
 
 def test_gain_appears_and_grows_with_answers(person: Person) -> None:
     person.go("teach")
-    person.answer_rightly(10)
-    person.page.wait_for_selector("#gain-bar:not([hidden])")
-    person.until("/Gain .[\\d.]+ points/.test(document.getElementById('gain-words').textContent)")
-    assert "interval" in person.text("#gain-words")
+    person.answer_rightly(6)
+    words = "document.getElementById('gain-words').textContent"
+    person.until(f"/There are 3 of them among 6 answers; it takes 5 more/.test({words})")
+    assert not person.page.is_visible("#gain-bar")
+    person.answer_rightly(12)
+    person.until(f"/Judged on 9 answers about pairs drawn at random, of 18 answers/.test({words})")
+    assert person.page.is_visible("#gain-bar")
+    assert re.search(r"Gain [+-][\d.]+ points, 95% interval for all pairs -\d", person.text("#gain-words"))
+    person.go("decide")
+    person.page.click("#run")
+    person.page.wait_for_selector("#decision:not([hidden])")
+    summary = person.text("#decision-summary")
+    assert "Labels that were used: 30 labels and 18 answers." in summary
+    assert "Judged on 9 answers about pairs drawn at random, of 18 answers" in summary
+    assert not re.search(r"On [\d,]+ labels", summary)
 
 
 def test_two_raters_at_once(person: Person, browser: Any, served: Served) -> None:
@@ -415,7 +497,10 @@ def test_the_demo_from_start_to_end(browser: Any, tmp_path: Path) -> None:
     person.go("decide")
     page.click("#run")
     page.wait_for_selector("#decision:not([hidden])")
-    assert "pairwise accuracy" in person.text("#decision-summary")
+    assert "There are 2 of them among 3 answers; it takes 6 more" in person.text("#decision-summary")
+    page.select_option("#use", "file")
+    page.click("#run")
+    person.until("document.getElementById('decision-summary').textContent.includes('pairwise accuracy went from')")
     assert person.problems == []
     person.context.close()
     served.stop()

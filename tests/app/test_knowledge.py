@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tupi.app.answers import Answer
-from tupi.app.knowledge import as_pairs, count_votes, merge, value_pairs
+from tupi.app.knowledge import as_pairs, count_votes, known_from, merge, value_pairs
 from tupi.labels import Pairs, Values, as_labels
 
 
@@ -80,6 +80,28 @@ def test_file_and_answers_together() -> None:
     votes = count_votes(said(("a", 2, 1, "left"), ("b", 2, 1, "left"), ("a", 4, 3, "left"), ("a", 5, 6, "left")))
     # Two raters outvote the file about 1 and 2; one rater and the file draw about 3 and 4.
     assert pairs_of(merge(known, votes)) == {(2, 1), (5, 6)}
+
+
+def test_what_is_known_is_counted_as_what_it_is() -> None:
+    answers = said(("a", 2, 1, "left"), ("b", 2, 1, "left"), ("a", 3, 4, "equal"), ("a", 5, 6, "right"))
+    values = Values(np.arange(4, 8), np.array([1.0, 2.0, 3.0, 4.0]))
+    assert known_from(None, []).words == "no labels"
+    assert known_from(None, answers).words == "2 answers"
+    assert known_from(values, answers).words == "4 labels and 2 answers"
+    assert known_from(Pairs(np.arange(3), np.arange(3, 6)), []).words == "3 comparisons"
+
+
+def test_pairs_that_were_chosen_do_not_judge() -> None:
+    answers = [
+        Answer("1", "a", 0, 1, "left", drawn="random"),
+        Answer("2", "a", 2, 3, "left"),
+        Answer("3", "a", 4, 5, "left", drawn="random"),
+        Answer("4", "b", 5, 4, "right", drawn="chosen"),
+        Answer("5", "a", 6, 7, "equal", drawn="random"),
+        Answer("6", "a", 8, 9, "right", drawn="random"),
+        Answer("7", "b", 8, 9, "skip"),
+    ]
+    assert pairs_of(known_from(None, answers).judges) == {(0, 1), (9, 8)}
 
 
 @pytest.mark.parametrize("known", [None, Pairs(np.array([1]), np.array([2]))])

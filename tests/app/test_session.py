@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
 import shlex
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,7 @@ import pytest
 
 import tupi
 from tests.app.conftest import N, truth, write_files
+from tupi.app.explorer import MAP_STEPS
 from tupi.app.frames import decode
 from tupi.app.looks import LAST, Look, ranks, read_look
 from tupi.app.session import Session
@@ -85,7 +88,21 @@ def test_accuracy_along_the_path_is_that_of_the_labels(session: Session) -> None
     assert facts["accuracy"] == pytest.approx(tupi.pairwise_accuracy(arrays["score"].astype(float), labels), abs=0.005)
     wait(session, lambda: len(session.explorer.heat(Look(t=4))) >= 5)
     cells = session.explorer.heat(Look(t=4))
-    assert all(0 <= cell["score"] <= 1 and cell["t"] <= LAST for cell in cells)
+    assert all(0 <= cell["score"] <= 1 and cell["t"] <= MAP_STEPS for cell in cells)
+
+
+def test_the_map_searches_all_settings_alike(source: Source, tmp_path: Path) -> None:
+    # The setting that is looked at is followed for many more steps than the others.
+    session = Session(source, tmp_path / "map.jsonl")
+    look = Look(lam=0.1, sigma_w2=0.1, t=LAST)
+    look_at(session, look)
+    wait(session, lambda: len(session.explorer.heat(look)) > 20)
+    for cell in session.explorer.heat(look):
+        setting = look.moved(cell["lam"], cell["sigma_w2"]).setting(session.base)
+        scores = [session.explorer.score(setting, t) for t in range(MAP_STEPS + 1)]
+        assert cell["score"] == max(scores)
+        assert scores[cell["t"]] == cell["score"]
+    session.close()
 
 
 def test_methods_without_steps_show_their_result_or_what_is_wrong(session: Session) -> None:
@@ -182,10 +199,33 @@ def test_gain_comes_with_answers(unlabelled: Source, tmp_path: Path) -> None:
     wait(session, lambda: (session.teacher.gain() or {}).get("current"))
     gain = session.teacher.gain()
     assert gain is not None
-    assert gain["n_labels"] == session.teacher.progress()["pairs"] == 25
+    assert session.teacher.progress()["pairs"] == 25
+    assert gain["n_labels"] == sum(answer.drawn == "random" for answer in session.teacher.file.answers) == 13
+    assert gain["sentence"].startswith("Judged on 13 answers about pairs drawn at random, of 25 answers")
     assert gain["low"] <= gain["gain"] <= gain["high"]
     assert session.teacher.uses() == ["answers"]
     session.close()
+
+
+def test_half_of_the_questions_are_drawn_at_random_and_the_file_says_which(unlabelled: Source, tmp_path: Path) -> None:
+    session = Session(unlabelled, tmp_path / "a.jsonl")
+    answer_rightly(session, "ann", 6)
+    drawn = [answer.drawn for answer in session.teacher.file.answers]
+    assert drawn == ["random", "chosen"] * 3
+    assert session.teacher.known().judges is not None
+    assert len(session.teacher.known().judges.higher) == 3
+    session.teacher.undo("ann", "u")
+    answer_rightly(session, "bob", 1)  # while ann's question waits
+    pair = session.teacher.question("ann")
+    assert pair is not None
+    session.teacher.answer("ann", *pair, "left", "again")
+    session.teacher.answer("ann", 0, 1, "left", "not asked")
+    kept = [(answer.key, answer.drawn) for answer in session.teacher.file.answers][5:]
+    assert kept == [("bob0", "random"), ("again", "chosen"), ("not asked", "chosen")]
+    session.close()
+    again = Session(unlabelled, tmp_path / "a.jsonl")
+    assert [(answer.key, answer.drawn) for answer in again.teacher.file.answers][5:] == kept
+    again.close()
 
 
 def test_answers_change_what_explore_is_judged_by(unlabelled: Source, tmp_path: Path) -> None:
@@ -218,7 +258,9 @@ def test_a_decision_is_repeated_exactly_by_its_command_and_its_script(session: S
     assert session.decider.error == ""
     facts = session.decider.facts()
     assert facts is not None
-    assert facts["evidence"]["sentence"].startswith("On ")
+    assert facts["known"] == "30 labels and 12 answers"
+    assert facts["evidence"]["sentence"].startswith("The gain is not known yet")
+    assert facts["evidence"]["n_labels"] == 6
     table = session.decider.download("better.csv")
     (tmp_path / "labels.csv").write_bytes(session.decider.download("labels.csv"))
     words = shlex.split(session.decider.download("repeat.sh").decode())
@@ -271,6 +313,24 @@ def test_a_decision_uses_the_embedding_that_is_there(session: Session, monkeypat
     session.decide("look", "none", look)
     wait(session, lambda: not session.decider.running)
     assert session.decider.error == ""
+
+
+def test_settings_that_json_cannot_hold_become_null_and_words_stay(session: Session) -> None:
+    session.decide("look", "none", Look(t=2))
+    wait(session, lambda: not session.decider.running)
+    decision = session.decider.decision
+    assert decision is not None
+    odd = {
+        "low": -np.inf,
+        "high": np.float32("inf"),
+        "unknown": [np.nan, 1.5],
+        "file": "NaN-Infinity.csv",
+        "n": np.int64(3),
+    }
+    session.decider.decision = replace(decision, result=replace(decision.result, params=odd))
+    expected = {"low": None, "high": None, "unknown": [None, 1.5], "file": "NaN-Infinity.csv", "n": 3}
+    assert (session.decider.facts() or {})["params"] == expected
+    assert json.loads(session.decider.download("settings.json"))["chosen"]["params"] == expected
 
 
 def test_what_cannot_be_decided_is_refused(session: Session) -> None:

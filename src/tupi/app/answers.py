@@ -16,6 +16,7 @@ from tupi.errors import InputError
 
 VERDICTS = ("left", "right", "equal", "skip")
 FORMAT = 1
+BEGINNING = b'{"tupi"'  # less than that of a header that a kill cut short could be anybody's
 MAX_TEXT = 100  # characters of a rater's name or of a key
 
 
@@ -35,6 +36,9 @@ class Answer:
         Which one is higher.
     time : str
         When, in UTC.
+    drawn : {"random", "chosen"}
+        How the pair was drawn: uniformly from all pairs, or for what its answer would tell. Where that is not known, it
+        counts as chosen.
     """
 
     key: str
@@ -43,13 +47,15 @@ class Answer:
     right: int
     verdict: str
     time: str = ""
+    drawn: str = "chosen"
 
 
 class AnswerFile:
     """All answers, in memory and on disk.
 
     A line is written and flushed to the disk before `append` returns. A last line that a kill cut short was never
-    called saved; it is removed when the file is opened again. Undoing appends a line, too.
+    called saved; it is removed when the file is opened again. Undoing appends a line, too. A file that
+    anything else wrote is refused and stays as it is.
 
     Parameters
     ----------
@@ -84,20 +90,24 @@ class AnswerFile:
             ) from None
 
     def _read(self) -> None:
+        """Read all answers. Nothing is written before all of it is known to be ours."""
         with self.path.open("rb") as file:
             content = file.read()
+        header = {"tupi": "answers", "format": FORMAT, "items": self._n, "by": self._by}
         whole = content[: content.rfind(b"\n") + 1]
+        if whole:
+            lines = whole.decode("utf-8", "replace").splitlines()
+            self._check_header(self._parse(lines[0], 1))
+            for number, line in enumerate(lines[1:], start=2):
+                self._replay(self._parse(line, number), number)
+        elif content and not (content.startswith(BEGINNING) and _line(header).startswith(content)):
+            raise self._unreadable(1)
         if len(whole) < len(content):
             os.ftruncate(self._file, len(whole))
             os.fsync(self._file)
         if not whole:
-            self._write({"tupi": "answers", "format": FORMAT, "items": self._n, "by": self._by})
+            self._write(header)
             _flush_folder(self.path.parent)
-            return
-        lines = whole.decode("utf-8", "replace").splitlines()
-        self._check_header(self._parse(lines[0], 1))
-        for number, line in enumerate(lines[1:], start=2):
-            self._replay(self._parse(line, number), number)
 
     @property
     def _by(self) -> str:
@@ -138,7 +148,9 @@ class AnswerFile:
                 verdict, key = str(entry["answer"]), str(entry["key"])
                 if verdict not in VERDICTS or left == right:
                     raise ValueError
-                self._answers[key] = Answer(key, str(entry["rater"]), left, right, verdict, str(entry.get("time", "")))
+                drawn = "random" if entry.get("drawn") == "random" else "chosen"
+                rater, time = str(entry["rater"]), str(entry.get("time", ""))
+                self._answers[key] = Answer(key, rater, left, right, verdict, time, drawn)
             self._used.add(str(entry["key"]))
         except InputError:
             raise
@@ -182,6 +194,7 @@ class AnswerFile:
                     "left": self._name(answer.left),
                     "right": self._name(answer.right),
                     "answer": answer.verdict,
+                    "drawn": answer.drawn,
                 }
             )
             self._used.add(answer.key)
@@ -199,7 +212,7 @@ class AnswerFile:
             return self._answers.pop(mine[-1].key)
 
     def _write(self, entry: dict[str, Any]) -> None:
-        line = json.dumps(entry, ensure_ascii=True).encode() + b"\n"
+        line = _line(entry)
         size = os.fstat(self._file).st_size
         try:
             _write_all(self._file, line, os.write)
@@ -230,6 +243,10 @@ def _check(answer: Answer, n: int) -> None:
 def _check_text(name: str, text: str) -> None:
     if not 1 <= len(text) <= MAX_TEXT:
         raise InputError(f"{name}: found {len(text)} characters; accepted: 1 to {MAX_TEXT}.")
+
+
+def _line(entry: dict[str, Any]) -> bytes:
+    return json.dumps(entry, ensure_ascii=True).encode() + b"\n"
 
 
 def _write_all(file: int, data: bytes, write: Callable[[int, bytes], int]) -> None:

@@ -6,7 +6,7 @@ import json
 import tempfile
 import threading
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,9 @@ import pandas as pd
 
 from tupi.api import denoise_prepared
 from tupi.app.explorer import in_words
-from tupi.app.frames import finite
+from tupi.app.frames import finite, plain
+from tupi.app.judging import judge_answers
+from tupi.app.knowledge import NOTHING, Known
 from tupi.app.lanes import Lane, Piece
 from tupi.app.looks import Look
 from tupi.app.signals import Signal
@@ -24,7 +26,7 @@ from tupi.app.trails import Relabelled
 from tupi.denoiser import Step
 from tupi.errors import InputError
 from tupi.files import write_result
-from tupi.labels import Labels, Pairs, Values
+from tupi.labels import Labels, Pairs
 from tupi.methods import make_method
 from tupi.methods.tupi import Tupi
 from tupi.prepared import Prepared
@@ -46,15 +48,15 @@ class Plan:
         A name from `tupi.methods`.
     params : dict
         Its settings, those that differ from the defaults.
-    labels : Values, Pairs or None
-        The labels that it may use.
+    known : Known
+        The labels that it may use, and those that judge it.
     use : str
         Where they come from: "both", "answers", "file", or "none".
     """
 
     method: str
     params: dict[str, Any]
-    labels: Labels | None
+    known: Known
     use: str
 
 
@@ -66,20 +68,20 @@ class Decision:
     result: Denoised
 
 
-def plan_for(choice: str, use: str, labels: Labels | None, look: Look, base: Tupi) -> Plan:
+def plan_for(choice: str, use: str, known: Known, look: Look, base: Tupi) -> Plan:
     """Return the plan for "auto", or for the setting that was found by hand.
 
     Steps of the paper's method that were chosen by hand stay as they are: labels would choose others.
     """
     if choice == "auto":
-        return Plan("auto", {}, labels, use)
+        return Plan("auto", {}, known, use)
     if not look.has_steps:
-        return Plan(look.method, {}, labels, use)
+        return Plan(look.method, {}, known, use)
     if look.t == 0:
         raise InputError("T: at 0 the scores stay as they are; accepted: at least one step.")
     chosen = look.setting(base).params() | {"n_iter": look.t}
     defaults = type(look.setting(base))().params()
-    return Plan(look.method, {k: v for k, v in chosen.items() if v != defaults[k]}, None, "none")
+    return Plan(look.method, {k: v for k, v in chosen.items() if v != defaults[k]}, NOTHING, "none")
 
 
 class Decider:
@@ -132,9 +134,14 @@ class Decider:
 
     def _run(self, plan: Plan) -> None:
         try:
-            prepared = Relabelled(self._prepared, plan.labels)
+            prepared = Relabelled(self._prepared, plan.known.labels)
             prepared.progress = self._say
-            result = denoise_prepared(prepared, make_method(plan.method, plan.params), self._watch)
+            method = make_method(plan.method, plan.params)
+            result = denoise_prepared(prepared, method, self._watch)
+            if plan.known.n_answers and not self._stop:
+                # Answers about pairs that were chosen for being hard are among the labels, and must not judge.
+                self._say("Judging by the answers about random pairs")
+                result = replace(result, evidence=judge_answers(method, prepared, plan.known, result.changed))
             if self._stop:
                 self.error = "Stopped."
             else:
@@ -170,12 +177,12 @@ class Decider:
             "method": result.method,
             "asked": plan.method,
             "use": plan.use,
-            "n_labels": _count(plan.labels),
+            "known": plan.known.words,
             "changed": result.changed,
             "summary": summary(result),
             "evidence": evidence,
             "notes": list(result.notes),
-            "params": _plain(result.params),
+            "params": plain(result.params),
             "downloads": self.downloads(),
             "python": self._python(),
             "command": self._command(),
@@ -199,8 +206,7 @@ class Decider:
             return {}
         plan, result = self.decision.plan, self.decision.result
         makers: dict[str, Maker] = {"better.csv": lambda: _written(lambda path: write_result(result, path), ".csv")}
-        if plan.labels is not None:
-            labels = plan.labels
+        if (labels := plan.known.labels) is not None:
             makers[LABELS_FILE] = lambda: labels_table(labels, self._names, result).to_csv(index=False).encode()
         return makers | {
             "settings.json": lambda: json.dumps(self._settings(), indent=2, allow_nan=False).encode() + b"\n",
@@ -215,17 +221,17 @@ class Decider:
         plan, result = self.decision.plan, self.decision.result
         return {
             "method": plan.method,
-            "set": _plain(plan.params),
+            "set": plain(plan.params),
             "task": self._source.task,
             "seed": self._source.random_state,
-            "labels": {"from": plan.use, "number": _count(plan.labels)},
-            "chosen": {"method": result.method, "params": _plain(result.params)},
+            "labels": {"from": plan.use, "known": plan.known.words},
+            "chosen": {"method": result.method, "params": plain(result.params)},
         }
 
     def _labels_path(self) -> str | None:
         assert self.decision is not None
         plan = self.decision.plan
-        if plan.labels is None:
+        if plan.known.labels is None:
             return None
         original = None if self._source.origin is None else self._source.origin.labels
         return original if plan.use == "file" and original is not None else LABELS_FILE
@@ -255,20 +261,8 @@ def labels_table(labels: Labels, names: list[str] | None, result: Denoised) -> p
     return pd.DataFrame({str(result.index.name or "id"): ids[labels.index], "value": values})
 
 
-def _count(labels: Labels | None) -> int:
-    if labels is None:
-        return 0
-    return len(labels.values) if isinstance(labels, Values) else len(labels.higher)
-
-
 def _written(write: Callable[[Path], Any], suffix: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"file{suffix}"
         write(path)
         return path.read_bytes()
-
-
-def _plain(params: dict[str, Any]) -> dict[str, Any]:
-    """Return settings as JSON can hold them."""
-    text = json.dumps(params, default=lambda value: value.item() if isinstance(value, np.generic) else repr(value))
-    return json.loads(text.replace("NaN", "null").replace("Infinity", "null"))

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.app.frames import encode, finite, numbers
+from tupi.app.knowledge import NOTHING, Known
 from tupi.app.lanes import Lane, Piece
 from tupi.app.looks import LAMS, LAST, WIDTHS, Look, ranks
 from tupi.app.signals import Signal
@@ -21,13 +22,13 @@ from tupi.app.trails import Relabelled, Trails, labelled_score
 from tupi.errors import InputError
 from tupi.evidence import predictions_of
 from tupi.kernels.embedding import KERNELS
-from tupi.labels import Labels
 from tupi.methods import make_method
 from tupi.methods.tupi import LAM_GRID, SIGMA_W2_GRID, Tupi
 from tupi.tasks import restore
 
 PAUSE = 0.4  # seconds without a move before anything is computed ahead
 CANDIDATE_STEPS = 8  # how far settings are followed that only help to choose questions and to judge
+MAP_STEPS = 8  # of each setting in the map; a longer search would find a better step by chance
 Array = NDArray[np.float64]
 
 
@@ -36,7 +37,7 @@ class Fitted:
     """What a method without steps to look at made of the problem."""
 
     predictions: Array
-    weights: Array
+    weights: Array | None  # None where the method has none, or changed nothing by them
     notes: tuple[str, ...]
 
 
@@ -66,7 +67,7 @@ class Explorer:
         self.trails, self.base, self.signal, self.lams, self.widths = trails, base, signal, lams, widths
         self.prepared = trails.prepared
         self._looks: OrderedDict[str, Look] = OrderedDict()
-        self._labels: Labels | None = None
+        self._known = NOTHING
         self._labels_version = 0
         self._states: dict[Any, str] = {}  # of engines: "waiting", "computing", "ready", or what went wrong
         self._failed: dict[Tupi, str] = {}
@@ -92,10 +93,10 @@ class Explorer:
         self.doing = sentence
         self.signal.changed()
 
-    def set_labels(self, labels: Labels | None) -> None:
+    def set_known(self, known: Known) -> None:
         """Judge by other labels from now on."""
         with self._lock:
-            self._labels, self._labels_version = labels, self._labels_version + 1
+            self._known, self._labels_version = known, self._labels_version + 1
             self._scores.clear()
         self._wake()
 
@@ -169,6 +170,7 @@ class Explorer:
         step = known[t]
         predictions = self.prepared.problem.initial if t == 0 else restore(self.prepared, step.f.astype(np.float64))
         facts = {
+            "labels": self._labels_version,
             "weights": numbers(step.weights),
             "dependence": numbers(step.dependence),
             "accuracy": finite(self.score(setting, t)),
@@ -177,16 +179,22 @@ class Explorer:
 
     def _fitted(self, look: Look, t: int) -> tuple[Array, dict[str, Any]] | None:
         with self._lock:
-            _, fitted = self._fits.get(look.method, (0, None))
+            version, fitted = self._fits.get(look.method, (0, None))
         if not isinstance(fitted, Fitted):
             return None
-        facts = {"weights": numbers(fitted.weights), "dependence": None, "accuracy": None, "notes": list(fitted.notes)}
+        facts = {
+            "labels": version,
+            "weights": None if fitted.weights is None else numbers(fitted.weights),
+            "dependence": None,
+            "accuracy": None,
+            "notes": list(fitted.notes),
+        }
         return (fitted.predictions if t else self.prepared.problem.initial), facts
 
     def score(self, setting: Tupi, t: int) -> float | None:
         """Return how well a known step agrees with the labels; None without labels or if it is not known."""
         with self._lock:
-            labels, version = self._labels, self._labels_version
+            labels, version = self._known.labels, self._labels_version
             if (setting, t) in self._scores:
                 return self._scores[setting, t]
         known = self.trails.known(setting)
@@ -198,20 +206,24 @@ class Explorer:
                 self._scores[setting, t] = value
         return value
 
+    def scores(self, look: Look) -> dict[str, Any]:
+        """Return how well all known steps of a look agree with the labels, and how often these had changed by then."""
+        version = self._labels_version
+        setting = look.setting(self.base)
+        known = range(len(self.trails.known(setting)))
+        return {"labels": version, "accuracy": [finite(self.score(setting, t)) for t in known]}
+
     def heat(self, look: Look) -> list[dict[str, Any]]:
-        """Return the best step of each setting that is known, and its score on the labels."""
+        """Return the best of the first `MAP_STEPS` steps of each setting of which these are known, and its score."""
         cells = []
-        if not look.has_steps or self._labels is None:
+        if not look.has_steps or self._known.labels is None:
             return []
         for lam, width in itertools.product(self.lams, self.widths):
             setting = look.moved(lam, width).setting(self.base)
-            n = len(self.trails.known(setting))
-            scores = [score for t in range(n) if (score := self.score(setting, t)) is not None]
-            if len(scores) > 1:
+            scores = [score for t in range(MAP_STEPS + 1) if (score := self.score(setting, t)) is not None]
+            if len(scores) > MAP_STEPS:
                 best = int(np.argmax(scores))
-                cells.append(
-                    {"lam": lam, "sigma_w2": width, "t": best, "score": scores[best], "steps": len(scores) - 1}
-                )
+                cells.append({"lam": lam, "sigma_w2": width, "t": best, "score": scores[best]})
         return cells
 
     def kernel_states(self) -> dict[str, str]:
@@ -252,9 +264,9 @@ class Explorer:
         for look in looks:
             for near in self.neighbours(look):
                 yield near.setting(self.base), look.t
-        for look in looks if self._labels is not None else []:  # the heat map
+        for look in looks if self._known.labels is not None else []:  # the heat map
             for lam, width in itertools.product(self.lams, self.widths):
-                yield look.moved(lam, width).setting(self.base), look.t
+                yield look.moved(lam, width).setting(self.base), MAP_STEPS
 
     def neighbours(self, look: Look) -> list[Look]:
         """Return the looks that one move of a slider leads to, the larger first."""
@@ -278,8 +290,8 @@ class Explorer:
                     if setting.engine_key() not in self._states:
                         return lambda: self._prepare(setting)
                 elif look.method not in self._fits:
-                    method, labels, version = look.method, self._labels, self._labels_version
-                    return lambda: self._fit(method, labels, version)
+                    method, known, version = look.method, self._known, self._labels_version
+                    return lambda: self._fit(method, known, version)
             for setting in self._candidates[:1]:
                 if setting.engine_key() not in self._states:
                     return lambda: self._prepare(setting)
@@ -300,14 +312,16 @@ class Explorer:
             self._say("")
             self._wake()
 
-    def _fit(self, method: str, labels: Labels | None, version: int) -> None:
+    def _fit(self, method: str, known: Known, version: int) -> None:
         result: Fitted | str = ""
         self._say(f"Fitting {method}")
         try:
-            seen = Relabelled(self.prepared, labels)
+            seen = Relabelled(self.prepared, known.labels)
             fit = make_method(method, {}).fit(seen, seen.problem.labels)
             predictions = np.array(predictions_of(seen, fit))
-            result = Fitted(predictions, fit.steps[-1].weights, fit.notes)
+            weights = fit.steps[-1].weights
+            used = np.isfinite(weights).all() and not np.array_equal(predictions, seen.problem.initial)
+            result = Fitted(predictions, weights if used else None, (f"Known: {known.words}.", *fit.notes))
         except Exception as problem:
             result = in_words(problem)
             if not isinstance(problem, InputError):

@@ -59,3 +59,16 @@ def finite(value: float | None) -> float | None:
 def numbers(values: NDArray[Any]) -> list[float | None]:
     """Return numbers as JSON can hold them."""
     return [finite(value) for value in np.asarray(values, float).tolist()]
+
+
+def plain(value: Any) -> Any:
+    """Return a value, with all that is inside, as JSON can hold it: numbers that are not finite become None."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, dict):
+        return {str(name): plain(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(inner) for inner in value]
+    if isinstance(value, float):
+        return finite(value)
+    return value if value is None or isinstance(value, (str, int)) else repr(value)

@@ -3,16 +3,67 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from tupi.app.answers import Answer
 from tupi.labels import Labels, Pairs, Values
+from tupi.summary import amount
 
 MAX_VALUES, MAX_VALUE_PAIRS = 500, 2_000  # more comparisons say little more, and slow each judgement down
 SIGNS = {"left": 1, "right": -1, "equal": 0}
 Votes = dict[tuple[int, int], int]
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What a method may be fitted to, and what may judge it.
+
+    Attributes
+    ----------
+    labels : Values, Pairs or None
+        All labels together, for a method.
+    judges : Pairs or None
+        The answers about pairs that were drawn at random. Pairs that were chosen are the hard ones, where rankings
+        disagree, and so tell nothing about a gain in all pairs.
+    n_answers : int
+        How many pairs the answers rank.
+    words : str
+        Where the labels come from, as counts.
+    """
+
+    labels: Labels | None
+    judges: Pairs | None = None
+    n_answers: int = 0
+    words: str = "no labels"
+
+
+NOTHING = Known(None)
+
+
+def known_from(given: Labels | None, answers: Sequence[Answer], random_state: int = 0) -> Known:
+    """Return what is known from labels that were given and from answers."""
+    votes = count_votes(answers)
+    pairs = as_pairs(votes)
+    n_answers = 0 if pairs is None else len(pairs.higher)
+    words = [] if given is None else [counted(given)]
+    words += [amount(n_answers, "answer")] if n_answers else []
+    chosen = {_key(answer) for answer in answers if answer.verdict in SIGNS and answer.drawn != "random"}
+    judges = as_pairs({pair: vote for pair, vote in votes.items() if pair not in chosen})
+    return Known(merge(given, votes, random_state), judges, n_answers, " and ".join(words) or NOTHING.words)
+
+
+def counted(labels: Labels) -> str:
+    """Return how many labels there are, called what they are."""
+    if isinstance(labels, Values):
+        return amount(len(labels.values), "label")
+    return amount(len(labels.higher), "comparison")
+
+
+def _key(answer: Answer) -> tuple[int, int]:
+    return min(answer.left, answer.right), max(answer.left, answer.right)
 
 
 def count_votes(answers: Iterable[Answer]) -> Votes:
@@ -23,7 +74,7 @@ def count_votes(answers: Iterable[Answer]) -> Votes:
     votes: dict[tuple[int, int], dict[str, int]] = defaultdict(dict)
     for answer in answers:
         if answer.verdict in SIGNS:
-            first, second = sorted((answer.left, answer.right))
+            first, second = _key(answer)
             sign = SIGNS[answer.verdict]
             votes[first, second][answer.rater] = sign if answer.left == first else -sign
     return {pair: sum(of.values()) for pair, of in votes.items()}

@@ -66,17 +66,24 @@ def next_pair(
         Draws the pool.
     """
     n = candidates.shape[1]
-    if len(taken) >= n * (n - 1) // 2:
-        return None
     for _ in range(TRIES):
         pool = rng.integers(n, size=(POOL, 2))
         pool = np.array([pair for pair in pool if pair[0] != pair[1] and (pair.min(), pair.max()) not in taken])
         if len(pool):
             best = np.argmax(information(candidates, weights, pool[:, 0], pool[:, 1]))
             return int(pool[best, 0]), int(pool[best, 1])
-    # Few items, nearly all of whose pairs were asked: find what is left.
-    for i in range(n):
-        for j in range(i + 1, n):
-            if (i, j) not in taken:
-                return (i, j) if rng.random() < 0.5 else (j, i)
-    return None
+    return random_pair(n, taken, rng)
+
+
+def random_pair(n: int, taken: AbstractSet[Pair], rng: np.random.Generator) -> Pair | None:
+    """Return a pair drawn uniformly from all that were not taken, left and right in random order; None if all were."""
+    if len(taken) >= n * (n - 1) // 2:
+        return None
+    for _ in range(POOL * TRIES):
+        i, j = (int(item) for item in rng.integers(n, size=2))
+        if i != j and (min(i, j), max(i, j)) not in taken:
+            return i, j
+    # Few items, nearly all of whose pairs were asked: list what is left.
+    left = [(i, j) for i in range(n) for j in range(i + 1, n) if (i, j) not in taken]
+    i, j = left[rng.integers(len(left))]
+    return (i, j) if rng.random() < 0.5 else (j, i)

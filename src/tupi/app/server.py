@@ -68,6 +68,7 @@ class Page:
             "/api/figures": self.figures,
             "/api/path": self.path,
             "/api/heat": self.heat,
+            "/api/scores": self.scores,
             "/api/events": self.events,
             "/api/status": self.status,
             "/api/image/{item:int}": self.image,
@@ -126,6 +127,13 @@ class Page:
     async def figures(self, request: Request) -> Response:
         """Return patterns of the figures."""
         return _json(await run_in_threadpool(self.session.figures))
+
+    async def scores(self, request: Request) -> Response:
+        """Return how well the known steps of a look agree with the labels of now."""
+        look = self._look(request)
+        if not look.has_steps:
+            raise HTTPException(404)
+        return _json(await run_in_threadpool(self.session.explorer.scores, look))
 
     async def heat(self, request: Request) -> Response:
         """Return the scores of all known settings."""

@@ -11,7 +11,7 @@ import pandas as pd
 from tupi import __version__, plots
 from tupi.app.answers import AnswerFile
 from tupi.app.decider import Decider, plan_for
-from tupi.app.explorer import Explorer
+from tupi.app.explorer import MAP_STEPS, Explorer
 from tupi.app.frames import encode, text_arrays
 from tupi.app.looks import LAMS, LAST, WIDTHS, Look, ranks
 from tupi.app.signals import Signal
@@ -69,7 +69,7 @@ class Session:
         prepared = Locked(self.problem, source.random_state)
         self.explorer = Explorer(Trails(prepared, memory), self.base, self.signal, lams, widths)
         self.teacher = Teacher(
-            file, self.explorer, self._file_labels, self.first.kernel, self.signal, self.explorer.set_labels
+            file, self.explorer, self._file_labels, self.first.kernel, self.signal, self.explorer.set_known
         )
         self.decider = Decider(source, prepared, self.names, self.signal)
         self.explorer.look("first", self.first)  # begin before the first page is open
@@ -105,6 +105,7 @@ class Session:
             "lams": list(self.explorer.lams),
             "sigma_w2s": list(self.explorer.widths),
             "last": LAST,
+            "map_steps": MAP_STEPS,
             "first": vars(self.first),
             "metric": self._metric(),
             "colors": list(plots.COLORS),
@@ -207,8 +208,7 @@ class Session:
         uses = [*self.teacher.uses(), "none"]
         if use not in uses:
             raise InputError(f"use: found {use[:40]!r}; accepted: {', '.join(uses)}.")
-        labels = None if use == "none" else self.teacher.labels(use)
-        self.decider.start(plan_for(choice, use, labels, look, self.base))
+        self.decider.start(plan_for(choice, use, self.teacher.known(use), look, self.base))
 
     def decided(self, column: int = 0) -> bytes | None:
         """Return the scores and ranks of the latest decision as one frame; None before the first."""

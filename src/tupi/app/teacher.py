@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,19 +12,28 @@ import numpy as np
 from tupi.app.answers import Answer, AnswerFile
 from tupi.app.explorer import CANDIDATE_STEPS, Explorer
 from tupi.app.frames import finite
-from tupi.app.knowledge import as_pairs, count_votes, merge
+from tupi.app.judging import judge_answers
+from tupi.app.knowledge import NOTHING, Known, known_from
 from tupi.app.lanes import Lane, Piece
-from tupi.app.pairs import Pair, candidate_weights, next_pair
+from tupi.app.pairs import Pair, candidate_weights, next_pair, random_pair
 from tupi.app.signals import Signal
 from tupi.app.trails import Relabelled
 from tupi.errors import InputError
-from tupi.evidence import judge, n_labels, predictions_of, stated
-from tupi.labels import Labels, Pairs, score
+from tupi.evidence import n_labels, predictions_of
+from tupi.labels import Labels, score
 from tupi.methods import make_method
 from tupi.methods.tupi import Tupi
 from tupi.result import Evidence
 
 MAX_PENDING = 1_000  # raters with an open question
+
+
+@dataclass(frozen=True)
+class Question:
+    """A pair that a rater is asked about, and how it was drawn: "random" or "chosen"."""
+
+    pair: Pair
+    drawn: str
 
 
 class Teacher:
@@ -43,7 +52,7 @@ class Teacher:
     signal : Signal
         Told when answers or the gain changed.
     changed : callable
-        Called with the labels that hold from now on.
+        Called with what is known from now on.
     """
 
     def __init__(
@@ -53,20 +62,21 @@ class Teacher:
         labels: Labels | None,
         kernel: str,
         signal: Signal,
-        changed: Callable[[Labels | None], None],
+        changed: Callable[[Known], None],
     ) -> None:
         self.file, self._explorer, self._known, self._kernel = file, explorer, labels, kernel
         self._signal, self._changed = signal, changed
-        self._pending: dict[str, Pair] = {}
+        self._pending: dict[str, Question] = {}
         self._settings: list[Tupi] = []
         self._lock = threading.RLock()
         self._evidence: Evidence | None = None
-        self._auto: np.ndarray | None = None  # what `auto` makes of the answers so far
+        self._auto: np.ndarray | None = None  # what `auto` makes of the answers so far, if it changes anything
+        self._auto_score = 0.0  # how well that agrees with labels that were left out
         self._asked = False
         self._changes, self._judged = 0, -1  # how often answers changed, and when the evidence was made
         self._lane = Lane("gain", self._next_judgement)
         self._leave = signal.listen(self._lane.wake)
-        changed(self.labels())
+        changed(self.known())
 
     def close(self) -> None:
         """End the thread and let others use the file."""
@@ -79,21 +89,28 @@ class Teacher:
         """Whether pairs can be asked about: class scores have no higher and lower."""
         return self._explorer.prepared.problem.task != "classification"
 
-    def labels(self, use: str = "both") -> Labels | None:
-        """Return the labels of the file, the answers, or both together."""
-        votes = count_votes(self.file.answers)
-        if use == "file":
-            return self._known
-        if use == "answers":
-            return as_pairs(votes)
-        return merge(self._known, votes, self._explorer.prepared.random_state)
+    def known(self, use: str = "both") -> Known:
+        """Return what is known from the file, from the answers, from both together, or nothing ("none")."""
+        given = self._known if use in ("file", "both") else None
+        answers = self.file.answers if use in ("answers", "both") else []
+        return known_from(given, answers, self._explorer.prepared.random_state) if use != "none" else NOTHING
+
+    def labels(self) -> Labels | None:
+        """Return all labels."""
+        return self.known().labels
 
     def uses(self) -> list[str]:
         """Return which labels there are to use, the default first."""
-        answered = as_pairs(count_votes(self.file.answers)) is not None
+        answered = self.known("answers").n_answers > 0
         if self._known is None:
             return ["answers"] if answered else []
         return ["both", "answers", "file"] if answered else ["file"]
+
+    @property
+    def ranking(self) -> np.ndarray:
+        """The scores that the latest judgement is about."""
+        with self._lock:
+            return self._explorer.prepared.problem.initial if self._auto is None else self._auto
 
     # Asking
 
@@ -106,25 +123,32 @@ class Teacher:
                 self._asked, self._settings = True, self._explorer.follow_candidates(self._kernel)
                 self._lane.wake()
             if rater not in self._pending:
-                pair = self._choose(rater)
-                if pair is None:
+                question = self._choose(rater)
+                if question is None:
                     return None
                 while len(self._pending) >= MAX_PENDING:
                     self._pending.pop(next(iter(self._pending)))
-                self._pending[rater] = pair
-            return self._pending[rater]
+                self._pending[rater] = question
+            return self._pending[rater].pair
 
-    def _choose(self, rater: str) -> Pair | None:
+    def _choose(self, rater: str) -> Question | None:
+        """Return the next question; half of them are drawn at random, since only those can judge."""
         answers = self.file.answers
         # What anybody answered is known; what this rater skipped stays skipped; what others look at now is theirs.
         taken = {
             (min(a.left, a.right), max(a.left, a.right)) for a in answers if a.verdict != "skip" or a.rater == rater
         }
-        taken |= {(min(pair), max(pair)) for who, pair in self._pending.items() if who != rater}
-        candidates, weights = self._candidates()
+        others = [question for who, question in self._pending.items() if who != rater]
+        taken |= {(min(question.pair), max(question.pair)) for question in others}
         seed = self._explorer.prepared.random_state
         rng = np.random.default_rng([seed, len(answers), *rater.encode()])
-        return next_pair(candidates, weights, taken, rng)
+        drawn = [a.drawn for a in answers if a.verdict != "skip"] + [question.drawn for question in others]
+        at_random = 2 * drawn.count("random") <= len(drawn)
+        if at_random:
+            pair = random_pair(self._explorer.prepared.problem.n, taken, rng)
+        else:
+            pair = next_pair(*self._candidates(), taken, rng)
+        return None if pair is None else Question(pair, "random" if at_random else "chosen")
 
     def _candidates(self) -> tuple[np.ndarray, np.ndarray]:
         """Return candidate rankings, the initial one first, and how probable each is after the labels so far."""
@@ -132,9 +156,9 @@ class Teacher:
         rows: list[np.ndarray] = [problem.initial]
         scores: list[float | None] = []
         labels = self.labels()
-        if self._auto is not None and self._evidence is not None and np.isfinite(self._evidence.after):
+        if self._auto is not None:
             rows.append(self._auto)
-            scores.append(self._evidence.after)
+            scores.append(self._auto_score)
         for setting in self._settings:
             known = self._explorer.trails.known(setting)
             for t in (1, 3, CANDIDATE_STEPS):
@@ -156,9 +180,14 @@ class Teacher:
 
     def answer(self, rater: str, left: int, right: int, verdict: str, key: str) -> None:
         """Save an answer; when this returns, a kill cannot lose it."""
-        self.file.append(Answer(key, rater, left, right, verdict))
         with self._lock:
-            if self._pending.get(rater) in ((left, right), (right, left)):
+            asked = self._pending.get(rater)
+            if asked is not None and asked.pair not in ((left, right), (right, left)):
+                asked = None
+        drawn = "chosen" if asked is None else asked.drawn
+        self.file.append(Answer(key, rater, left, right, verdict, drawn=drawn))
+        with self._lock:
+            if asked is not None and self._pending.get(rater) == asked:
                 del self._pending[rater]
         self._moved_on()
 
@@ -167,14 +196,14 @@ class Teacher:
         undone = self.file.undo(rater, key)
         if undone is not None:
             with self._lock:
-                self._pending[rater] = (undone.left, undone.right)
+                self._pending[rater] = Question((undone.left, undone.right), undone.drawn)
             self._moved_on()
         return undone
 
     def _moved_on(self) -> None:
         with self._lock:
             self._changes += 1
-        self._changed(self.labels())
+        self._changed(self.known())
         self._signal.changed()
 
     def progress(self, rater: str = "") -> dict[str, Any]:
@@ -182,13 +211,12 @@ class Teacher:
         answers = self.file.answers
         mine = [answer for answer in answers if answer.rater == rater]
         counts = {verdict: sum(a.verdict == verdict for a in mine) for verdict in ("left", "right", "equal", "skip")}
-        pairs = as_pairs(count_votes(answers))
         return {
             "answers": len(answers),
             "raters": len({answer.rater for answer in answers}),
             "mine": len(mine),
             "mine_by": counts,
-            "pairs": 0 if pairs is None else len(pairs.higher),
+            "pairs": self.known("answers").n_answers,
         }
 
     # Judging
@@ -199,7 +227,6 @@ class Teacher:
             if self._evidence is None:
                 return None
             facts = asdict(self._evidence) | {"gain": self._evidence.gain, "current": self._judged == self._changes}
-            facts["of"] = "comparison" if isinstance(self.labels(), Pairs) else "label"
         return {name: finite(value) if isinstance(value, float) else value for name, value in facts.items()}
 
     def _next_judgement(self) -> Piece | None:
@@ -209,18 +236,19 @@ class Teacher:
 
     def _judge(self, now: int) -> None:
         """Decide as `auto` would with the answers so far; keep its gain, and its ranking as one more candidate."""
-        labels = self.labels()
-        evidence, predictions = None, None
-        if labels is not None:
-            prepared = Relabelled(self._explorer.prepared, labels)
+        known, initial = self.known(), self._explorer.prepared.problem.initial
+        evidence, changed, agreed = None, None, 0.0
+        if known.labels is not None:
+            prepared = Relabelled(self._explorer.prepared, known.labels)
             method = make_method("auto", {})
-            fit = method.fit(prepared, labels)
+            fit = method.fit(prepared, known.labels)
             predictions = predictions_of(prepared, fit)
-            changed = not np.array_equal(predictions, prepared.problem.initial)
-            if fit.gain is not None:
-                evidence = stated(fit.gain, labels, prepared.problem.task, changed)
-            else:
-                evidence = judge(method, prepared, labels, changed)
+            if not np.array_equal(predictions, initial):
+                changed = predictions
+                # Without a gain of its own, `auto` did not use the labels.
+                task = prepared.problem.task
+                agreed = score(predictions, known.labels, task) if fit.gain is None else fit.gain.after
+            evidence = judge_answers(method, prepared, known, changed is not None)
         with self._lock:
-            self._judged, self._evidence, self._auto = now, evidence, predictions
+            self._judged, self._evidence, self._auto, self._auto_score = now, evidence, changed, agreed
         self._signal.changed()

@@ -59,7 +59,8 @@ export function decide(ranking, news, showDecision) {
     const verdict = decision.evidence
       ? decision.evidence.sentence
       : "No labels were used, so nothing here says whether the new scores are better.";
-    const lines = [...new Set([decision.summary[0], decision.summary[1], verdict, ...decision.notes])];
+    const used = decision.evidence ? [`Labels that were used: ${decision.known}.`] : [];
+    const lines = [...new Set([decision.summary[0], decision.summary[1], ...used, verdict, ...decision.notes])];
     $("decision-summary").replaceChildren(...lines.map((line) => make("p", {}, line)));
     $("downloads").replaceChildren(
       ...decision.downloads.map((name) =>

@@ -2,7 +2,7 @@
 import { getJSON } from "./api.js";
 import { VirtualList } from "./list.js";
 import { Figures } from "./plots.js";
-import { $, make, percent } from "./words.js";
+import { $, make, number, percent } from "./words.js";
 
 const FIGURES_EVERY = 250; // milliseconds between drawings while steps stream in
 
@@ -60,6 +60,9 @@ export function explore(facts, ranking, items, news) {
       return `Step ${known} of ${ranking.look.t}…`;
     }
     const parts = [ranking.hasSteps() ? `Step ${step.t}.` : `${ranking.look.method} is done.`];
+    if (!ranking.hasSteps() && step.weights) {
+      parts.push(`Weights of the views: ${facts.views.map((view, k) => `${view} ${number(step.weights[k])}`).join(", ")}.`);
+    }
     if (step.accuracy !== null && step.accuracy !== undefined) {
       parts.push(`On the labels, ${facts.metric} is ${percent(step.accuracy)}; it was ${percent(path.steps[0].accuracy)} before.`);
     }
@@ -69,12 +72,12 @@ export function explore(facts, ranking, items, news) {
   const drawFigures = () => {
     waiting = null;
     const path = ranking.path();
-    if (!ready || $("explore").hidden || !path?.steps.length) return done();
+    if (!ready || $("explore").hidden || !ranking.own || !path?.steps.length) return done();
     const steps = path.steps;
     if (ranking.hasSteps()) {
-      const state = `${ranking.key()}|${steps.length}|${labelled()}|${news.status.labels}`;
-      if (state === drawnPath) figures.mark(ranking.look.t, labelled());
-      else figures.path(steps, ranking.look.t, labelled());
+      const state = `${ranking.key()}|${steps.map((step) => step.accuracy).join()}`;
+      if (state === drawnPath) figures.mark(ranking.look.t);
+      else figures.path(steps, ranking.look.t);
       drawnPath = state;
     }
     figures.step(steps[0], ranking.shown);
@@ -95,7 +98,14 @@ export function explore(facts, ranking, items, news) {
     // For whoever measures or tests: the ranking that is shown, and whether all else has followed.
     document.body.dataset.final = "false";
     document.body.dataset.shown = `${ranking.shownKey}|${ranking.shown.t}`;
-    for (const element of document.querySelectorAll(".needs-labels")) element.hidden = !labelled() || !ranking.hasSteps();
+    $("explore-columns").hidden = !ranking.own && Boolean(ranking.path()?.error);
+    $("map").hidden = !labelled() || !ranking.hasSteps();
+    // What the method does not have must not be left over from another one.
+    const has = { scatter: ranking.own, weights: ranking.own && ranking.hasSteps() };
+    has.dependence = has.weights && (ranking.shown.dependence?.some((one) => one !== null) ?? false);
+    has.accuracy = has.weights && labelled() && (ranking.path()?.steps.some((step) => step.accuracy !== null) ?? false);
+    for (const [name, there] of Object.entries(has)) figures.show(name, there);
+    if (!has.weights || !has.accuracy) drawnPath = "";
     $("no-labels").hidden = labelled();
     if (ranking.final) {
       // A moved slider is drawn in the next frame; steps that stream in wait their turn.
@@ -162,7 +172,10 @@ export function explore(facts, ranking, items, news) {
     if (!$("explore").hidden) $("explore-words").textContent = words();
   });
 
+  $("map-steps").textContent = facts.map_steps;
+
   const open = async () => {
+    if (ranking.decided) ranking.set({}); // a decision has none of what is shown here
     draw();
     heatSoon();
     if (ready) return;

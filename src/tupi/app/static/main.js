@@ -51,7 +51,7 @@ async function start() {
   const views = facts.views.length;
   $("about").textContent = `${amount(facts.n, "item")}, ${amount(views, "view")}`;
   document.title = `tupi: ${amount(facts.n, "item")}`;
-  const ranking = new Ranking(facts, initial);
+  const ranking = new Ranking(facts, initial, status.labels);
   const items = new Items(facts, ids && names(ids));
   const parts = {
     overview: overview(facts, ranking, items),
@@ -80,6 +80,11 @@ async function start() {
     state();
   });
   news.addEventListener("change", state);
+  // Rankings follow the labels where they are seen; elsewhere it can wait.
+  const follow = () => {
+    if (!$("overview").hidden || !$("explore").hidden) ranking.follow(news.status.labels);
+  };
+  news.addEventListener("change", follow);
 
   const show = (focus) => {
     const name = VIEWS.includes(location.hash.slice(1)) ? location.hash.slice(1) : "overview";
@@ -90,6 +95,7 @@ async function start() {
     }
     if (name === "overview") parts.overview.draw();
     else parts[name].open();
+    follow();
     if (focus) {
       scrollTo(0, 0);
       $(`${name}-title`).focus({ preventScroll: true });

@@ -57,8 +57,9 @@ export function overview(facts, ranking, items) {
       : ranking.hasSteps()
         ? `${look.method}, λ ${look.lam}, σw² ${look.sigma_w2}, T ${ranking.shown.t}`
         : look.method;
+    const error = ranking.decided ? null : ranking.path()?.error;
     $("overview-words").textContent = same
-      ? `${amount(facts.n, "item")} as they came in.`
+      ? `${amount(facts.n, "item")} as they came in.${error ? ` ${error}` : ""}`
       : `${amount(facts.n, "item")}, ranked by ${how}.`;
   };
 

@@ -48,30 +48,42 @@ export class Figures {
     document.getElementById(`plot-${name}`).setAttribute("aria-label", words);
   }
 
+  // Shows the place of a figure, or hides it and forgets what was drawn there.
+  show(name, there) {
+    const place = document.getElementById(`plot-${name}`);
+    place.closest("figure").hidden = !there;
+    if (there || !this.drawn[name]) return;
+    delete this.drawn[name];
+    place.line?.remove();
+    delete place.line;
+    place.removeAttribute("aria-label");
+    this.plotly.purge(place);
+  }
+
   // Whatever depends on the whole path.
-  path(steps, t, labelled) {
+  path(steps, t) {
     const upto = steps.map((_, k) => k);
     const { weights, accuracy } = this.patterns;
     const lines = weights.data.map((trace, k) => ({ ...trace, x: upto, y: steps.map((step) => step.weights[k]) }));
     this.react("weights", lines, { ...weights.layout, xaxis: axis(weights.layout.xaxis, this.facts.last) });
     const shown = steps[Math.min(t, steps.length - 1)];
     this.say("weights", `Weights of the views at step ${shown.t}: ${this.facts.views.map((view, k) => `${view} ${number(shown.weights[k])}`).join(", ")}.`);
-    this.mark(t, false);
-    if (!labelled) return;
+    this.mark(t);
+    if (steps.every((step) => step.accuracy === null)) return;
     const line = [{ ...accuracy.data[0], x: upto, y: steps.map((step) => step.accuracy) }];
     this.react("accuracy", line, {
       ...accuracy.layout,
       xaxis: axis(accuracy.layout.xaxis, this.facts.last),
       yaxis: { ...accuracy.layout.yaxis, title: { text: this.facts.metric } },
     });
-    this.mark(t, true);
+    this.mark(t);
     this.say("accuracy", `Agreement with the labels: ${number(steps[0].accuracy)} at step 0, ${number(shown.accuracy)} at step ${shown.t}.`);
   }
 
   // Puts a line at T over a figure. It is not a shape of the figure: plotly would draw all of it again for a moved line.
-  mark(t, labelled) {
+  mark(t) {
     this.t = t;
-    for (const name of labelled ? ["weights", "accuracy"] : ["weights"]) {
+    for (const name of ["weights", "accuracy"]) {
       if (!this.drawn[name]) continue;
       const place = document.getElementById(`plot-${name}`);
       if (!place.line) {
@@ -110,8 +122,8 @@ export class Figures {
     const layout = { ...scatter.layout, xaxis: { ...scatter.layout.xaxis, range: x }, yaxis: { ...scatter.layout.yaxis, range: y } };
     if (!few) layout.images = [cloud(initial.score, step.score, x, y, points.marker.color)];
     this.react("scatter", data, layout);
-    this.say("scatter", `Scatter plot of ${initial.score.length} items: score before against score after ${step.t} steps.`);
-    if (!step.dependence) return;
+    this.say("scatter", `Scatter plot of ${initial.score.length} items: score before against score after${this.ranking.hasSteps() ? ` ${step.t} steps` : ""}.`);
+    if (!step.dependence?.some((one) => one !== null)) return;
     const bars = dependence.data.map((trace, k) => ({ ...trace, x: (k ? step : first).dependence.slice(0, trace.y.length) }));
     this.react("dependence", bars, dependence.layout);
     this.say("dependence", `Normalised HSIC of the scores with each view, before and after: ${this.facts.views.map((view, k) => `${view} ${number(first.dependence[k])} to ${number(step.dependence[k])}`).join(", ")}.`);

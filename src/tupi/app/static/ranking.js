@@ -1,18 +1,31 @@
 // The ranking that is shown: which setting, which step, and all steps that came from the server.
-import { streamFrames } from "./api.js";
+import { getJSON, streamFrames } from "./api.js";
 
 const MEMORY = 160 * 2 ** 20; // bytes of steps to keep
+const INITIAL = "initial";
 
 export class Ranking extends EventTarget {
-  constructor(facts, initial) {
+  constructor(facts, initial, labels) {
     super();
     this.facts = facts;
     this.initial = initial;
     this.client = crypto.randomUUID();
     this.paths = new Map();
     this.look = { ...facts.first };
-    this.shown = { t: 0, ...initial };
+    this.labels = labels; // how often they changed, as far as is known here
     this.aborter = null;
+    this.clear();
+  }
+
+  // Shows the items as they came in: nothing is known of the method that was chosen.
+  clear() {
+    this.shown = { t: 0, ...this.initial };
+    this.shownKey = INITIAL;
+  }
+
+  // Whether what is shown comes from the method that was chosen.
+  get own() {
+    return this.shownKey !== INITIAL;
   }
 
   hasSteps() {
@@ -32,10 +45,12 @@ export class Ranking extends EventTarget {
 
   // Changes menus or sliders; shows what is known at once and asks for the rest.
   set(change, { again = false } = {}) {
-    const before = this.key();
+    const [before, method] = [this.key(), this.look.method];
+    const other = this.decided;
     this.decided = false;
     this.look = { ...this.look, ...change };
     const key = this.key();
+    if (other || this.look.method !== method) this.clear();
     if (again) this.paths.delete(key);
     let path = this.paths.get(key);
     if (!path) {
@@ -65,6 +80,7 @@ export class Ranking extends EventTarget {
     const aborter = (this.aborter = new AbortController());
     if (path.done) return;
     path.error = null;
+    path.labels = this.labels;
     const query = new URLSearchParams({ ...this.look, client: this.client });
     try {
       await streamFrames(`/api/path?${query}`, (step) => {
@@ -76,10 +92,37 @@ export class Ranking extends EventTarget {
         }
         if (path === this.path()) this.show();
       }, aborter.signal);
+      if (path === this.path()) this.follow(this.labels);
     } catch (problem) {
       if (aborter.signal.aborted) return;
       path.error = problem.message;
       if (path === this.path()) this.show();
+    }
+  }
+
+  // Whether labels changed since what is known of the present setting was judged by them, or fitted to them.
+  get stale() {
+    const path = this.path();
+    if (!path?.steps.length) return Boolean(path?.error) && path.labels < this.labels;
+    return path.steps.some((step) => step.labels < this.labels);
+  }
+
+  // The labels changed: what a method fitted to them is asked for again; of steps, only their agreement is.
+  async follow(labels) {
+    this.labels = labels;
+    if (this.decided || this.following || !this.stale) return;
+    const path = this.path();
+    if (!this.hasSteps() || path.error) return this.set({}, { again: true });
+    this.following = true;
+    try {
+      const found = await getJSON(`/api/scores?${new URLSearchParams(this.look)}`);
+      if (found.accuracy.length < path.steps.length) return this.set({}, { again: true }); // the server forgot them
+      for (const [t, step] of path.steps.entries()) Object.assign(step, { accuracy: found.accuracy[t], labels: found.labels });
+      if (path === this.path()) this.show();
+    } catch {
+      // The page says so when the server is gone, and the next news ask again.
+    } finally {
+      this.following = false;
     }
   }
 
@@ -96,12 +139,12 @@ export class Ranking extends EventTarget {
   show() {
     if (this.decided) return;
     const path = this.path();
-    const target = this.hasSteps() ? this.look.t : Math.min(1, this.look.t);
+    const target = this.hasSteps() ? this.look.t : 1;
     const known = path.steps.length - 1;
     if (known >= 1 || (known === 0 && target === 0)) {
       this.shown = path.steps[Math.min(target, known)];
       this.shownKey = this.key();
-    }
+    } else if (path.error) this.clear();
     this.final = this.shownKey === this.key() && this.shown.t === target;
     this.dispatchEvent(new Event("change"));
   }

@@ -1,6 +1,6 @@
 // Teach: two items side by side, and an answer that is on the disk before the page says so.
 import { getJSON, post, Refused } from "./api.js";
-import { $, amount, make, percent, points } from "./words.js";
+import { $, amount, make, points } from "./words.js";
 
 const KEYS = { ArrowLeft: "left", ArrowRight: "right", ArrowDown: "equal", s: "skip", S: "skip" };
 const AGAIN = 1500; // milliseconds until an answer that could not be sent is sent again
@@ -136,17 +136,8 @@ export function teach(facts, items, news) {
       return;
     }
     const late = found.current ? "" : " Newer answers are being counted.";
-    if (found.low === null) {
-      $("gain-words").textContent = found.sentence + late;
-      return;
-    }
-    const plain = found.metric === "R²";
-    const level = (value) => (plain ? value.toFixed(3) : percent(value));
-    const change = (value) => (plain ? value.toFixed(3) : points(value));
-    $("gain-words").textContent =
-      `On ${amount(found.n_labels, found.of)}, each left out in turn, ${found.metric} is ${level(found.before)} before and ${level(found.after)} after. ` +
-      `Gain ${change(found.gain)}${plain ? "" : " points"}, 95% interval ${change(found.low)} to ${change(found.high)}.${late}`;
-    drawInterval($("gain-bar"), found.low, found.gain, found.high);
+    $("gain-words").textContent = found.sentence + late;
+    if (found.low !== null) drawInterval($("gain-bar"), found.low, found.gain ?? 0, found.high);
   };
 
   news.addEventListener("change", gain);
