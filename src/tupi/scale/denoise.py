@@ -155,12 +155,10 @@ def _method(method: Method) -> tuple[Tupi, tuple[str, ...]]:
 
 
 def _key(problem: prepare.Distributed, settings: list[Tupi], labels: Labels | None, random_state: int) -> str:
-    """Return the fingerprint of everything that decides the result."""
-    facts = problem.facts
-    statistics = [part for each in (*facts.views, facts.scores) for part in (each.unit, each.mean, each.squares)]
+    """Return the fingerprint of everything that decides the result: settings, labels, and the content of all blocks."""
     known = [] if labels is None else [np.asarray(part) for part in vars(labels).values()]
     texts = [list(problem.views), [setting.params() for setting in settings], random_state]
-    return fingerprint(*texts, problem.bounds, *problem.samples, *statistics, *known)
+    return fingerprint(*texts, problem.bounds, *known, *prepare.on_blocks(problem, fingerprint))
 
 
 def _predictions(problem: prepare.Distributed, blocks: Blocks, final: DaskState | None, owned: bool) -> Any:
