@@ -105,7 +105,7 @@ def fit_values(
     if expected is None and len(rows) < FEW and (against := _against(base, rows, v[0], after.duals)).any():
         found, mean = _held(found, against), np.where(against, LEAST_SLOPE * mean, mean)
         residuals = z - mean[rows]
-        after = posterior(labelled_model(found.columns[:, :, rows], shared, found.prior), v, residuals)
+        after = posterior(labelled_model(found.columns[:, :, rows], shared, found.prior, constant), v, residuals)
     g = mean + np.column_stack([found.times(v[:-1], after.duals[:, j], j) for j in range(c)])
     g += constant * after.duals.sum(axis=0)
     held_out = np.column_stack([left_out(z[:, j], after.duals[:, j], after.inverses[j]) for j in range(c)])
