@@ -77,8 +77,13 @@ def two_steps(
 def describe_views(base: LabelFree, prepared: Prepared) -> str:
     """Return a sentence on which views were used."""
     names = prepared.problem.names
-    said = f"{len(base.views.related)} of {len(names)} views depend on the predictions"
-    for numbers, what in (([b.view for b in base.views.rest], "unrelated"), (base.views.copies, "copies")):
+    views = base.views
+    said = f"{len(views.related) - len(views.through)} of {len(names)} views depend on the predictions"
+    for numbers, what in (
+        (views.through, "on one of those views"),
+        ([block.view for block in views.rest], "unrelated"),
+        (views.copies, "copies"),
+    ):
         if numbers:
             listed = ", ".join(names[k] for k in numbers[:5]) + (", ..." if len(numbers) > 5 else "")
             said += f"; {what}: {listed}"

@@ -187,12 +187,18 @@ def _spooled(place: tuple[Spool, int]) -> Array:
 
 
 def _dependence(blocks: Blocks, initial: DaskState, final: DaskState | None, names: list[str]) -> pd.DataFrame:
-    """Return normalised HSIC of each view with the predictions before and after, by the kernels of the run."""
+    """Return normalised HSIC of each view with the predictions before and after, by the views' kernels of the run.
+
+    The p-value is of all items, times the number of views: a sample of them by content would take a sort of all.
+    """
     found = blocks.total(blocks.each(diagonals, offsets=blocks.offsets))
     views = [KernelMoments(blocks.n, 1.0, *each) for each in found.T]
     before = _again(blocks, initial)
     after = before if final is None else _again(blocks, final)
-    p_values = [p_value(float(d), before.moments(), view) for d, view in zip(before.dependence, views, strict=True)]
+    p_values = [
+        min(1.0, len(views) * p_value(float(d), before.moments(), view))
+        for d, view in zip(before.dependence, views, strict=True)
+    ]
     return pd.DataFrame(
         {"before": before.dependence, "after": after.dependence, "p_value": p_values},
         index=pd.Index(names, name="view"),
