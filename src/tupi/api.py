@@ -128,7 +128,7 @@ def denoise_prepared(prepared: Prepared, method: Method, callback: Watch | None 
     return Denoised(
         predictions=np.array(final),
         initial=np.array(problem.initial),
-        weights=weights_table(fit.steps, problem.names),
+        weights=weights_table(fit.steps, problem.names, accepted),
         dependence=_dependence(prepared, fit, final),
         evidence=evidence,
         method=method.name,

@@ -116,7 +116,9 @@ def relations(prepared: Prepared, order: NDArray[np.int64], f: Array) -> Relatio
     """Test which views depend on the predictions, by a sample of the items; f are predictions in the given order."""
     n = len(f)
     some = evenly(n, TESTED)
-    kept, copies, originals = [], [], []
+    kept: list[NDArray[np.bool_]] = []
+    copies: list[int] = []
+    originals: list[int] = []
     columns: list[Array] = []
     present: list[NDArray[np.bool_]] = []
     grams: list[Array] = []

@@ -50,7 +50,8 @@ class Fuse(Method):
         probability = answer.probability()
         w = weight_of(probability, bool(base.views.related)) if self.guard else 1.0
         given = len(known.labels.values) if isinstance(known.labels, Values) else len(known.labels.higher)
-        used = f"{answer.n_used:,} labels" if answer.n_used == given else f"{answer.n_used:,} of {given:,} labels"
+        noun = "labels" if isinstance(known.labels, Values) else "comparisons"
+        used = f"{answer.n_used:,} {noun}" if answer.n_used == given else f"{answer.n_used:,} of {given:,} {noun}"
         if not self.guard:
             verdict = "they came back as they are, since the guard is off"
         elif w == 0:
@@ -59,7 +60,7 @@ class Fuse(Method):
             verdict = f"they make up {100 * w:.0f}% of what came back"
         note = (
             f"{describe_views(base, prepared)} A Gaussian process on {used} made new predictions, better with "
-            f"probability {probability:.2f} by the labels left out; {verdict}."
+            f"probability {probability:.2f} by the {noun} left out; {verdict}."
         )
         calibrated = isinstance(answer, RegressionAnswer) and w > 0
         return two_steps(

@@ -94,6 +94,8 @@ def describe_share(base: LabelFree) -> str:
     """Return a sentence on how far averages of alike items are trusted."""
     if not base.views.related:
         return "Nothing to learn from without labels: the predictions stay as they are."
+    if base.share.c == 1.0 and len(base.views.related) == 1:
+        return "The one view that depends on them does not tell error from signal: the predictions stay as they are."
     if base.share.c == 1.0:
         return "Each view adds to what the others explain, so nothing is known to be error: the predictions stay."
     return (

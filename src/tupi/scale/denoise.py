@@ -119,7 +119,7 @@ def denoise_distributed(
         return DistributedDenoised(
             predictions=_predictions(problem, blocks, final, owned=options.client is None),
             initial=lazy_vector(column, problem.score_blocks, np.diff(problem.bounds).tolist()),
-            weights=weights_table(steps, list(problem.views)),
+            weights=weights_table(steps, list(problem.views), t > 0),
             dependence=_dependence(blocks, engine.begin(), final, list(problem.views)),
             evidence=evidence,
             method=chosen.name,
