@@ -18,7 +18,7 @@ from tupi.methods import make_method
 from tupi.methods.base import Fit, Method
 from tupi.paths import Watch
 from tupi.prepared import Prepared, Progress, silent
-from tupi.problem import make_problem
+from tupi.problem import make_problem, standardize
 from tupi.result import Denoised, history_table, weights_table
 from tupi.scale.detect import check_installed, wants_dask
 
@@ -160,7 +160,7 @@ def _dependence(prepared: Prepared, fit: Fit, final: np.ndarray) -> pd.DataFrame
     The p-value is that by which "auto" tells views that depend on the initial predictions from others.
     """
     embedding = prepared.embedding(replace(DEFAULTS, random_state=prepared.random_state))
-    new = final[prepared.items, None] if final.ndim == 1 else fit.columns
+    new = standardize(final[prepared.items, None])[0] if final.ndim == 1 else fit.columns
     before, after = (
         np.mean([view_dependence(embedding, column) for column in columns[prepared.order].T], axis=0)
         for columns in (prepared.f, new)
