@@ -12,7 +12,7 @@ import pandas as pd
 from tupi.dependence import DEFAULTS, view_dependence
 from tupi.errors import InputError
 from tupi.evidence import judge, predictions_of, stated
-from tupi.fusion.labelfree import tested_views
+from tupi.fusion.labelfree import view_relations
 from tupi.memory import as_bytes
 from tupi.methods import make_method
 from tupi.methods.base import Fit, Method
@@ -166,6 +166,6 @@ def _dependence(prepared: Prepared, fit: Fit, final: np.ndarray) -> pd.DataFrame
         for columns in (prepared.f, new)
     )
     return pd.DataFrame(
-        {"before": before, "after": after, "p_value": tested_views(prepared).p_values},
+        {"before": before, "after": after, "p_value": view_relations(prepared).p_values},
         index=pd.Index(embedding.names, name="view"),
     )

@@ -117,7 +117,7 @@ def in_content_order(prepared: Prepared) -> tuple[NDArray[np.int64], Array]:
     return prepared.once("content order", compute)
 
 
-def tested_views(prepared: Prepared) -> Relations:
+def view_relations(prepared: Prepared) -> Relations:
     """Return which views depend on the predictions, tested once: what is used and what is shown is the same."""
     return prepared.once("relations", lambda: relations(prepared, *in_content_order(prepared)))
 
@@ -125,7 +125,7 @@ def tested_views(prepared: Prepared) -> Relations:
 def _compute(prepared: Prepared, n_neighbors: int) -> LabelFree:
     prepared.progress("Testing which views depend on the predictions")
     order, f = in_content_order(prepared)
-    views = sort_views(prepared, order, tested_views(prepared))
+    views = sort_views(prepared, order, view_relations(prepared))
     if not views.related:
         return LabelFree(order, f, views, SignalShare(1.0, 0.0), f, None)
     prepared.progress("Finding neighbours")
