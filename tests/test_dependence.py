@@ -38,14 +38,14 @@ def naive_unbiased(K, L):
 @pytest.mark.parametrize("bandwidth", ["std-squared", "std", "std-as-sigma", "median", 2.5])
 def test_exact_values_equal_the_trace_formula(bandwidth):
     K, L = kernels(bandwidth)
-    assert tupi.hsic(X, Y, bandwidth=bandwidth) == pytest.approx(naive_biased(K, L), rel=1e-10)
+    assert tupi.hsic(X, Y, rank=None, bandwidth=bandwidth) == pytest.approx(naive_biased(K, L), rel=1e-10)
     expected = naive_biased(K, L) / np.sqrt(naive_biased(K, K) * naive_biased(L, L))
-    assert tupi.hsic(X, Y, normalized=True, bandwidth=bandwidth) == pytest.approx(expected, rel=1e-10)
+    assert tupi.hsic(X, Y, normalized=True, rank=None, bandwidth=bandwidth) == pytest.approx(expected, rel=1e-10)
 
 
 def test_unbiased_equals_explicit_sums():
     K, L = kernels("median")
-    value = tupi.hsic(X, Y, estimator="unbiased", bandwidth="median")
+    value = tupi.hsic(X, Y, estimator="unbiased", rank=None, bandwidth="median")
     assert value == pytest.approx(naive_unbiased(K, L), rel=1e-10)
 
 
@@ -55,9 +55,9 @@ def test_agrees_with_hyppo_on_the_same_kernels():
     K, L = kernels("median")
     K, L = 1 - K, 1 - L  # what hyppo itself makes of kernels before it goes on
     root = Hsic(compute_kernel=None, bias=True).statistic(K, L)  # hyppo takes the root of the biased statistic
-    assert tupi.hsic(X, Y, normalized=True, bandwidth="median") == pytest.approx(root**2, rel=1e-8)
+    assert tupi.hsic(X, Y, normalized=True, rank=None, bandwidth="median") == pytest.approx(root**2, rel=1e-8)
     unbiased = Hsic(compute_kernel=None, bias=False).statistic(K, L)
-    ours = tupi.hsic(X, Y, normalized=True, estimator="unbiased", bandwidth="median")
+    ours = tupi.hsic(X, Y, normalized=True, estimator="unbiased", rank=None, bandwidth="median")
     assert ours == pytest.approx(unbiased, rel=1e-8)
 
 
@@ -67,7 +67,7 @@ def test_low_rank_converges_to_exact(estimator, normalized):
     rng = np.random.default_rng(1)
     x = rng.normal(size=(400, 2))
     y = x[:, :1] + 0.5 * rng.normal(size=(400, 1))
-    exact = tupi.hsic(x, y, normalized, estimator)
+    exact = tupi.hsic(x, y, normalized, estimator, rank=None)
     errors = [abs(tupi.hsic(x, y, normalized, estimator, rank=rank) / exact - 1) for rank in (10, 50, 400)]
     assert errors[2] < 1e-6
     assert errors[1] < 0.01
@@ -108,6 +108,98 @@ def test_p_values_are_uniform_under_independence():
     values = np.array([independence_p_value(*factors(60, 0.0, seed)) for seed in range(200)])
     for level in (0.05, 0.2, 0.5):
         assert abs(np.mean(values < level) - level) < 3 * np.sqrt(level * (1 - level) / 200)
+
+
+def dependent_views(n, seed=0):
+    """Return truth, scores and views of two, one, five and thirty columns; the five are junk."""
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(size=n)
+    views = {
+        "two": np.column_stack([np.cos(truth), np.sin(truth)]) + 0.2 * rng.normal(size=(n, 2)),
+        "one": truth**2 + 0.3 * rng.normal(size=n),
+        "junk": rng.normal(size=(n, 5)),
+        "wide": np.tanh(truth[:, None] * rng.normal(size=30)) + rng.normal(size=(n, 30)),
+    }
+    return truth, truth + rng.normal(size=n), views
+
+
+@pytest.mark.parametrize(("n", "close"), [(300, 1e-3), (1500, 1e-2)])
+@pytest.mark.parametrize("method", ["tupi", "auto"])
+@pytest.mark.parametrize("task", ["ranking", "regression"])
+def test_the_table_of_a_result_is_hsic_with_its_defaults(n, close, method, task):
+    truth, scores, views = dependent_views(n)
+    labels = tupi.Values(range(40), truth[:40])
+    result = tupi.denoise(scores, views, labels=labels, method=method, task=task)
+    assert result.changed
+    for when, f in (("before", scores), ("after", result.predictions)):
+        expected = [tupi.hsic(view, f, normalized=True) for view in views.values()]
+        np.testing.assert_allclose(result.dependence[when], expected, rtol=close)
+
+
+def test_the_table_is_what_sets_the_weights_of_the_first_step():
+    _, scores, views = dependent_views(1500)
+    steps = []
+    result = tupi.denoise(
+        scores, views, method="tupi", lam=0.3, sigma_w2=0.1, n_iter=1, callback=lambda step: steps.append(step) or False
+    )
+    np.testing.assert_allclose(result.dependence["before"], steps[0].dependence, rtol=1e-3)
+    weights = np.exp((result.dependence["before"] - result.dependence["before"].max()) / 0.1)
+    np.testing.assert_allclose(result.weights.iloc[0], weights / weights.sum(), rtol=1e-3)
+
+
+def test_a_class_that_is_the_same_everywhere_depends_on_nothing():
+    """The labels are of two classes of five, and the scores of the others become equal but for rounding."""
+    rng = np.random.default_rng(5)
+    scores, view = rng.normal(size=(60, 5)), rng.normal(size=(60, 2))
+    labels = tupi.Values(range(10), [0, 1] * 5)
+    result = tupi.denoise(scores, view, labels=labels, method="ridge", task="classification")
+    assert 0 < result.dependence["after"].iloc[0] < 0.4  # two classes of five depend on it
+
+
+def p_values_and_note(scores, views, **arguments):
+    result = tupi.denoise(scores, views, **arguments)
+    return result.dependence["p_value"], result.notes[0]
+
+
+def test_p_values_are_those_by_which_views_are_told_apart():
+    """A wave that wide kernels do not see: "1 of 1 views depend" once stood beside a p-value of 0.62."""
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=1000)
+    view = np.sin(5 * scores) + 0.2 * rng.normal(size=1000)
+    p_values, note = p_values_and_note(scores, {"wave": view})
+    assert "1 of 1 views depend" in note
+    assert p_values["wave"] < 0.01
+    p_values, note = p_values_and_note(scores, {"wave": view, "junk": rng.normal(size=(1000, 2))})
+    assert "1 of 2 views depend on the predictions; unrelated: junk" in note
+    assert p_values["wave"] < 0.01 < p_values["junk"]
+    by_tupi = tupi.denoise(scores, {"wave": view}, method="tupi", n_iter=1).dependence["p_value"]
+    assert by_tupi["wave"] == p_values_and_note(scores, {"wave": view})[0]["wave"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_p_values_never_contradict_the_sentence(seed):
+    """Views of all strengths around the level: the count is that of p-values below it."""
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=200)
+    views = {f"v{k}": 0.06 * k * scores + rng.normal(size=200) for k in range(8)}
+    p_values, note = p_values_and_note(scores, views)
+    assert f"{(p_values < 0.01).sum()} of 8 views depend on the predictions" in note
+
+
+def test_a_view_that_depends_on_another_one_only_is_said_to():
+    rng = np.random.default_rng(1)
+    scores, error = rng.normal(size=(2, 400))
+    p_values, note = p_values_and_note(scores, {"noisy": scores + error, "error": error})
+    assert p_values["noisy"] < 0.01 < p_values["error"]
+    assert "1 of 2 views depend on the predictions; on one of those views: error." in note
+
+
+def test_a_sample_without_a_view_finds_no_dependence():
+    scores = np.random.default_rng(2).normal(size=3000)
+    rare = np.full((3000, 1), np.nan)
+    rare[np.argsort(scores)[[1, 4, 7]]] = [[1.0], [2.0], [4.0]]
+    p_values, _ = p_values_and_note(scores, {"rare": rare, "near": scores + 0.1 * np.sin(30 * scores)})
+    assert p_values["rare"] == 1
 
 
 @pytest.mark.parametrize(

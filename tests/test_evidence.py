@@ -156,4 +156,4 @@ def test_labels_that_leave_nothing_to_judge_by():
     labels = Pairs(np.arange(1, 10), np.zeros(9, int))  # all share item 0: it is always on one side
     found = judge(Memory(), prepare(labels), labels, True)
     assert np.isnan(found.gain)
-    assert "no fold of the 9 labels" in found.sentence
+    assert "no fold of the 9 comparisons leaves comparisons" in found.sentence

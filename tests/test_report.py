@@ -248,6 +248,18 @@ def test_unchanged_predictions_are_said_to_be_left_alone(case):
     assert set(page.figures()) <= {"data-hsic", "data-gain"}
 
 
+def test_unchanged_predictions_used_no_view():
+    """Two steps, as of method "fuse" when its guard turns the new predictions down."""
+    turned_down = evidence(accepted=False, noun="comparison", sentence="It would have gone.")
+    result = labelled()
+    page = Page(render(labelled(predictions=result.initial, evidence=turned_down)))
+    row = next(row for row in page.rows if row[0] == "gist")
+    assert row[1:3] == ["unused", "unused"]
+    assert "data-weights" not in page.figures()
+    assert "The gain of the candidate that was turned down on comparisons" in page.text
+    assert "gain of the candidate that was turned down" in page.figures()["data-gain"]["layout"]["meta"]["alt"].lower()
+
+
 def test_a_sample_is_called_a_sample():
     assert "5,000 of 20,000 items are drawn" in Page(render(CASES["many items"]())).text
 

@@ -23,7 +23,7 @@ def test_three_sentences_on_a_ranking_without_labels():
     assert done.endswith("half of the items moved by at most 0 places in the ranking.")
     assert views.startswith("Most weight went to gist (0.70) and color (0.30); the link between gist")
     assert "went from 0.10 to 0.40" in views
-    assert views.endswith("no sign of a link was found for color (p > 0.05).")
+    assert views.endswith("no sign of a link was found for color (p of at least 0.01).")
     assert judgement == "There were no labels, so whether the result is better cannot be told from these data."
 
 
@@ -50,6 +50,30 @@ def test_unchanged_predictions_are_said_to_be_left_alone():
     assert done.endswith("and left exactly as they were.")
     assert "weight" not in views
     assert ("predictions", "unchanged") in key_figures(result)
+
+
+def test_what_was_turned_down_is_not_said_to_have_happened():
+    """Unchanged scores "went from 80.0% to 79.5%", and a view had all the weight."""
+    fields = {
+        "predictions": labelled().initial,
+        "evidence": evidence(accepted=False, after=0.795, low=-0.03, high=0.02),
+    }
+    for result in (labelled(**fields), labelled(**fields, dependence=labelled().dependence.loc[["gist"]])):
+        _, views, judgement = summary(result)
+        assert "pairwise accuracy would have gone from 80.0% to 79.5%" in judgement
+        assert "was not used" in views or views.startswith("No view was used; ")
+        assert ("gain of the candidate that was turned down, in pairwise accuracy, points", "-0.5") in key_figures(
+            result
+        )
+    assert "would have confirmed a gain" in evidence_verdict(evidence(accepted=False))
+
+
+def test_comparisons_are_counted_as_such():
+    compared = evidence(noun="comparison", n_labels=80)
+    assert "On 80 comparisons, each held out" in summary(labelled(evidence=compared))[2]
+    few = evidence(**UNKNOWN, noun="comparison", n_labels=1)
+    assert summary(labelled(evidence=few))[2] == "1 comparison could not judge the change; more of them would."
+    assert ("comparisons", "1, too few to judge") in key_figures(labelled(evidence=few))
 
 
 @pytest.mark.parametrize(

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
-from tupi.dependence import KernelMoments, p_value
-from tupi.engines.fused import FusedEngine
-from tupi.engines.passes import is_compiled
+from tupi.dependence import DEFAULTS, view_dependence
 from tupi.errors import InputError
 from tupi.evidence import judge, predictions_of, stated
-from tupi.kernels.bandwidth import squared_bandwidth
-from tupi.kernels.embedding import EmbeddingOptions
+from tupi.fusion.labelfree import view_relations
 from tupi.memory import as_bytes
 from tupi.methods import make_method
 from tupi.methods.base import Fit, Method
 from tupi.methods.tupi import Tupi
 from tupi.paths import Watch
 from tupi.prepared import Prepared, Progress, silent
-from tupi.problem import make_problem
+from tupi.problem import make_problem, standardize
 from tupi.result import Denoised, history_table, weights_table
 from tupi.scale.detect import check_installed, wants_dask
 
@@ -133,12 +131,12 @@ def denoise_prepared(prepared: Prepared, method: Method, callback: Watch | None 
     elif problem.labels is not None:
         prepared.progress("Judging the gain on held-out labels")
         evidence = judge(method, prepared, problem.labels, accepted)
-    prepared.progress("Measuring dependence" if is_compiled() else "Compiling, only this first time")
+    prepared.progress("Measuring dependence")
     return Denoised(
         predictions=np.array(final),
         initial=np.array(problem.initial),
-        weights=weights_table(fit.steps, problem.names),
-        dependence=_dependence(prepared, fit),
+        weights=weights_table(fit.steps, problem.names, accepted),
+        dependence=_dependence(prepared, fit, final),
         evidence=evidence,
         method=method.name,
         params=fit.params | {"random_state": prepared.random_state},
@@ -163,27 +161,19 @@ def _of_everyone(prepared: Prepared, values: np.ndarray | None) -> np.ndarray | 
     return everyone
 
 
-def _dependence(prepared: Prepared, fit: Fit) -> pd.DataFrame:
-    """Return normalised HSIC of each view with the predictions before and after, averaged over class columns.
+def _dependence(prepared: Prepared, fit: Fit, final: np.ndarray) -> pd.DataFrame:
+    """Return ``tupi.hsic(view, predictions, normalized=True)`` of each view with the predictions before and after.
 
-    Always with Gaussian kernels, so that figures of different methods compare.
+    For classification it is the mean over class columns as methods see them: logarithms, if they are probabilities.
+    The p-value is that by which "auto" tells views that depend on the initial predictions from others.
     """
-    embedding = prepared.embedding(EmbeddingOptions(random_state=prepared.random_state))
-    n, m = len(prepared.items), len(embedding.names)
-    views = [KernelMoments(n, 1.0, *each) for each in zip(*embedding.diagonals(), strict=True)]
-    rows = {"before": np.zeros(m), "after": np.zeros(m)}
-    p_values = np.ones(m)
-    classes = fit.columns.shape[1]
-    for c in range(classes):
-        for when, columns in (("before", prepared.f), ("after", fit.columns)):
-            f = columns[prepared.order, c]
-            if f.std() == 0:  # a class column that is constant depends on nothing
-                continue
-            state = FusedEngine(embedding, f, squared_bandwidth(f[:, None])).begin(f)
-            rows[when] += state.dependence / classes
-            if when == "before":
-                each = [
-                    p_value(float(d), state.moments(), view) for d, view in zip(state.dependence, views, strict=True)
-                ]
-                p_values = np.minimum(p_values, np.array(each) * classes)  # Bonferroni over classes
-    return pd.DataFrame({**rows, "p_value": np.minimum(p_values, 1.0)}, index=pd.Index(embedding.names, name="view"))
+    embedding = prepared.embedding(replace(DEFAULTS, random_state=prepared.random_state))
+    new = standardize(final[prepared.items, None])[0] if final.ndim == 1 else fit.columns
+    before, after = (
+        np.mean([view_dependence(embedding, column) for column in columns[prepared.order].T], axis=0)
+        for columns in (prepared.f, new)
+    )
+    return pd.DataFrame(
+        {"before": before, "after": after, "p_value": view_relations(prepared).p_values},
+        index=pd.Index(embedding.names, name="view"),
+    )

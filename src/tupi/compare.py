@@ -13,13 +13,14 @@ import pandas as pd
 
 from tupi.atomic import write_atomically
 from tupi.errors import InputError
-from tupi.evidence import MIN_LABELS, N_REPEATS, judge, metric_of, n_labels, predictions_of
+from tupi.evidence import MIN_LABELS, N_REPEATS, judge, metric_of, n_labels, noun_of, predictions_of
 from tupi.labels import Labels
 from tupi.methods import make_method
 from tupi.methods import methods as method_names
 from tupi.methods.base import Method, check_positive
 from tupi.prepared import Prepared, Progress, silent
 from tupi.problem import Problem, make_problem
+from tupi.result import amount
 
 BETTER, WORSE, UNCLEAR = "better", "worse", "no clear change"
 NOT_APPLICABLE, FAILED = "does not apply", "failed"
@@ -41,6 +42,8 @@ class Comparison:
         What the score is.
     n_items, n_labels, n_repeats : int
         How many items and labels there were, and how often the labels were dealt to folds.
+    noun : {"label", "comparison"}
+        What ``n_labels`` counts.
 
     Notes
     -----
@@ -52,9 +55,10 @@ class Comparison:
     n_items: int
     n_labels: int
     n_repeats: int
+    noun: str = "label"
 
     def __repr__(self) -> str:
-        head = f"Comparison by {self.metric} of {self.n_items:,} items, {self.n_labels:,} labels"
+        head = f"Comparison by {self.metric} of {self.n_items:,} items, {amount(self.n_labels, self.noun)}"
         return f"{head}\n{self.table.to_string(index=False, na_rep='')}"
 
     def to_csv(self, path: str | Path) -> Path:
@@ -69,7 +73,8 @@ class Comparison:
         """
         from tupi.compare_plot import plot_gains  # needs an extra
 
-        title = f"{self.n_items:,} items, judged by {self.n_labels:,} labels that the methods did not see"
+        judges = amount(self.n_labels, self.noun)
+        title = f"{self.n_items:,} items, judged by {judges} that the methods did not see"
         return plot_gains(self.table, self.metric, title, Path(path))
 
 
@@ -128,7 +133,7 @@ def compare(
         rows.append({"method": name} | _judged(method, problem, problem.labels, n_repeats, random_state, progress))
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     table = table.sort_values("gain", ascending=False, na_position="last", kind="stable", ignore_index=True)
-    return Comparison(table, metric_of(problem.labels, task), problem.n, size, n_repeats)
+    return Comparison(table, metric_of(problem.labels, task), problem.n, size, n_repeats, noun_of(problem.labels))
 
 
 def _named(methods: Sequence[str | Method] | str | Method | None) -> dict[str, Method]:

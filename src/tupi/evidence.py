@@ -13,11 +13,12 @@ from tupi.labels import METRIC_NAMES, Labels, Pairs, Values
 from tupi.methods.base import Fit, Method
 from tupi.methods.supervised import CalibratedFit
 from tupi.prepared import Prepared
-from tupi.result import Evidence
+from tupi.result import Evidence, amount
 from tupi.tasks import restore
 
 N_REPEATS = 4
 MIN_LABELS = 8  # fewer leave folds without a pair to judge
+UNCHANGED = " The initial predictions were returned unchanged."
 ROWS_AT_ONCE = 500  # of a matrix of pairs
 Array = NDArray[np.float64]
 
@@ -42,33 +43,42 @@ def judge(method: Method, prepared: Prepared, labels: Labels, accepted: bool, n_
     n_repeats : int
         How often all labels are dealt to folds anew.
     """
-    metric, size = metric_of(labels, prepared.problem.task), n_labels(labels)
-    nan = float("nan")
-    if size < MIN_LABELS:
-        sentence = f"{size} labels are too few to judge the gain by; at least {MIN_LABELS} are needed."
-        return Evidence(metric, nan, nan, nan, nan, accepted, size, sentence)
-    if isinstance(labels, Values) and prepared.problem.task == "ranking":
+    task = prepared.problem.task
+    if n_labels(labels) < MIN_LABELS:
+        return _unjudged(labels, task, accepted, _too_few(labels))
+    if isinstance(labels, Values) and task == "ranking":
         found = _judge_ranking(method, prepared, labels, n_repeats)
     else:
         found = _judge_each(method, prepared, labels, n_repeats)
     if found is None:
-        sentence = f"The gain could not be judged: no fold of the {size} labels leaves labels on both sides."
-        return Evidence(metric, nan, nan, nan, nan, accepted, size, sentence)
-    return stated(Gain(*found), labels, prepared.problem.task, accepted)
+        size, noun = amount(n_labels(labels), noun_of(labels)), noun_of(labels)
+        sentence = f"The gain could not be judged: no fold of the {size} leaves {noun}s on both sides."
+        return _unjudged(labels, task, accepted, sentence)
+    return stated(Gain(*found), labels, task, accepted)
 
 
 def stated(gain: Gain, labels: Labels, task: str, accepted: bool) -> Evidence:
     """Return a gain that was measured on held-out labels as evidence, with a 95 per cent interval and in words."""
-    metric, size = metric_of(labels, task), n_labels(labels)
-    if size < MIN_LABELS or not np.isfinite(gain.error):
-        nan = float("nan")
-        verdict = "" if accepted else " The initial predictions were returned unchanged."
-        sentence = f"{size} labels are too few to judge the gain by; at least {MIN_LABELS} are needed.{verdict}"
-        return Evidence(metric, nan, nan, nan, nan, accepted, size, sentence)
+    metric, noun = metric_of(labels, task), noun_of(labels)
+    if n_labels(labels) < MIN_LABELS or not np.isfinite(gain.error):
+        return _unjudged(labels, task, accepted, _too_few(labels))
     before, after = gain.before, gain.after
     low, high = after - before - 1.96 * gain.error, after - before + 1.96 * gain.error
-    sentence = _sentence(metric, before, after, low, high, size, accepted)
-    return Evidence(metric, before, after, low, high, accepted, size, sentence)
+    sentence = _sentence(metric, before, after, low, high, amount(n_labels(labels), noun), accepted)
+    return Evidence(metric, before, after, low, high, accepted, n_labels(labels), sentence, noun)
+
+
+def _too_few(labels: Labels) -> str:
+    size = amount(n_labels(labels), noun_of(labels))
+    return f"{size} are too few to judge the gain by; at least {MIN_LABELS} are needed."
+
+
+def _unjudged(labels: Labels, task: str, accepted: bool, sentence: str) -> Evidence:
+    """Return evidence without figures."""
+    nan = float("nan")
+    sentence += "" if accepted else UNCHANGED
+    metric = metric_of(labels, task)
+    return Evidence(metric, nan, nan, nan, nan, accepted, n_labels(labels), sentence, noun_of(labels))
 
 
 def metric_of(labels: Labels, task: str) -> str:
@@ -79,6 +89,11 @@ def metric_of(labels: Labels, task: str) -> str:
 def n_labels(labels: Labels) -> int:
     """Return the number of labels: values, or pairs."""
     return len(labels.values) if isinstance(labels, Values) else len(labels.higher)
+
+
+def noun_of(labels: Labels) -> str:
+    """Return what `n_labels` counts."""
+    return "label" if isinstance(labels, Values) else "comparison"
 
 
 def predictions_of(prepared: Prepared, fit: Fit) -> Array:
@@ -179,7 +194,7 @@ def _merits(predictions: Array, labels: Labels, task: str) -> Array:
     return 1 - (predictions[labels.index] - labels.values) ** 2 / np.var(labels.values)
 
 
-def _sentence(metric: str, before: float, after: float, low: float, high: float, size: int, accepted: bool) -> str:
+def _sentence(metric: str, before: float, after: float, low: float, high: float, size: str, accepted: bool) -> str:
     if metric == "R²":
         change = f"{before:.3f} to {after:.3f} (gain {after - before:+.3f}, 95% interval {low:+.3f} to {high:+.3f})"
     else:
@@ -187,5 +202,5 @@ def _sentence(metric: str, before: float, after: float, low: float, high: float,
             f"{100 * before:.1f}% to {100 * after:.1f}% "
             f"(gain {100 * (after - before):+.1f} points, 95% interval {100 * low:+.1f} to {100 * high:+.1f})"
         )
-    verdict = "" if accepted else " The initial predictions were returned unchanged."
-    return f"On {size} labels, each judging a choice made without it, {metric} went from {change}.{verdict}"
+    went, end = ("went", "") if accepted else ("would have gone", UNCHANGED)
+    return f"On {size}, each judging a choice made without it, {metric} {went} from {change}.{end}"

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
+from tupi.compiling import COMPILING, is_compiled
+
 EXACT_LIMIT = 20_000
 TREE_COLUMNS = 12  # a k-d tree is faster than products of whole matrices up to about so many dimensions
 BLOCK_ENTRIES = 1 << 24  # distances held at once by the exact search
@@ -60,7 +62,7 @@ def nearest_points(
     k : int
         How many neighbours.
     progress : callable, optional
-        Told when the search will be slow for lack of faiss.
+        Told when the search will be slow for lack of faiss, and when something has to be compiled first.
     """
     n, d = points.columns.shape
     complete = bool(points.present.all())
@@ -72,7 +74,9 @@ def nearest_points(
         if n >= EXACT_LIMIT and progress is not None:
             progress(f"Comparing all {n} items with one another; with faiss-cpu installed this is much faster")
         found = _brute(points.columns, k) if complete else _brute_shared(points, k)
-    distances = _distances(points.columns, points.present, points.offsets, found)
+    if progress is not None and not is_compiled(shared_distances):
+        progress(COMPILING)
+    distances = shared_distances(points.columns, points.present, points.offsets, found)
     distances[found == np.arange(n)[:, None]] = np.inf  # an approximate search may run out of others
     order = np.lexsort((found, distances), axis=1)[:, :k]
     return np.take_along_axis(found, order, 1).astype(np.int32), np.take_along_axis(distances, order, 1)
@@ -152,7 +156,7 @@ def _inverted_file(faiss: Any, X: Array, k: int) -> NDArray[np.int64]:
 
 
 @numba.njit(cache=True, parallel=True)
-def _distances(X: Array, present: Array, offsets: Array, candidates: Array) -> Array:
+def shared_distances(X: Array, present: Array, offsets: Array, candidates: Array) -> Array:
     """Return the distances of each point to its candidates, over shared views."""
     n, k = candidates.shape
     m = len(offsets) - 1

@@ -288,7 +288,8 @@ def gain_interval(evidence: Evidence) -> Figure:
         "marker": {"color": COLORS[0], "size": 12},
         "hovertemplate": "gain %{x:+.3~f}<extra></extra>",
     }
-    alt = f"Gain in {unit}: {gain:+.3g}, 95 per cent interval {low:+.3g} to {high:+.3g}."
+    whose = "Gain" if evidence.accepted else "Gain of the candidate that was turned down"
+    alt = f"{whose} in {unit}: {gain:+.3g}, 95 per cent interval {low:+.3g} to {high:+.3g}."
     zero = {"type": "line", "x0": 0, "x1": 0, "yref": "paper", "y0": 0, "y1": 1}
     shapes = [zero | {"line": {"color": NEUTRAL, "dash": "dot", "width": 2}}]
     hidden = {"visible": False, "range": [-1, 1]}

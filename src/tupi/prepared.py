@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tupi.compiling import COMPILING, is_compiled
 from tupi.kernels.embedding import Embedding, EmbeddingOptions, embed, exact_kernel
+from tupi.neighbors import shared_distances
 from tupi.problem import Problem, standardize
 
 Progress = Callable[[str], None]
@@ -74,13 +76,19 @@ class Prepared:
 
     def embedding(self, options: EmbeddingOptions) -> Embedding:
         """Return the factors of all views for the items that take part, in `order`."""
+
+        def say(name: str) -> None:
+            self.progress(f"Embedding view {name}")
+            if options.kernel == "diffusion" and not is_compiled(shared_distances):
+                self.progress(COMPILING)
+
         return self.once(
             ("embedding", options),
             lambda: embed(
                 self.problem.views,
                 options,
                 self.items[self.order],
-                lambda name: self.progress(f"Embedding view {name}"),
+                say,
                 None if self.memory_limit is None else self.memory_limit // 2,
             ),
         )

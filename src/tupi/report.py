@@ -16,8 +16,9 @@ import numpy as np
 from tupi import plots
 from tupi.atomic import write_atomically
 from tupi.errors import InputError
-from tupi.result import Denoised
-from tupi.summary import NOUNS, amount, evidence_verdict, judged, key_figures, significant, summary, three_decimals
+from tupi.fusion.relevance import LEVEL
+from tupi.result import Denoised, amount
+from tupi.summary import NOUNS, evidence_verdict, judged, key_figures, significant, summary, three_decimals
 
 PACKAGES = ("tupi", "numpy", "scipy", "scikit-learn", "numba", "pandas")
 N_CLASS_CHANGES = 10
@@ -171,13 +172,13 @@ def _views(result: Denoised) -> str:
         f" The {plots.MAX_VIEWS} largest of {len(dependence)} are drawn." if len(dependence) > plots.MAX_VIEWS else ""
     )
     figures = [_plot("hsic", "Dependence before and after", plots.dependence_bars(result), f"Normalised HSIC.{many}")]
-    if len(weights) > 1:  # a single step has no line to draw; the table says all
+    if len(weights) > 1 and result.changed:  # a single step has no line to draw; the table says all
         caption = f"A heavier view counts more.{many}"
         figures.insert(0, _plot("weights", "Weights along the steps", plots.weight_lines(result), caption))
     rows = [
         (
             view,
-            *(three_decimals(weights[view].iloc[step]) for step in (0, -1)),
+            *(three_decimals(weights[view].iloc[step]) if result.changed else "unused" for step in (0, -1)),
             *(three_decimals(row[when]) for when in ("before", "after")),
             "<0.001" if row["p_value"] < 0.001 else three_decimals(row["p_value"]),
         )
@@ -187,7 +188,8 @@ def _views(result: Denoised) -> str:
     return (
         "<p>A view's weight says how much it counts for the next step. Normalised HSIC measures any kind of dependence "
         "between predictions and a view: 0 is none, 1 the most. The p-value is how often independent data would show "
-        "as much as the initial predictions do; a small one means that the view has something to do with them.</p>\n"
+        "as much as the initial predictions do, times the number of views; below "
+        f"{LEVEL} a view is said to depend on them.</p>\n"
         + _pair(*figures)
         + _table("Views: weight and dependence", header, rows)
     )
@@ -236,8 +238,10 @@ def _evidence(result: Denoised) -> str:
     figures = []
     if judged(evidence):
         text = f"{evidence.sentence} {text}"
-        caption = "The gain on labels that did not choose anything, with its 95% interval. Right of the line is better."
-        figures.append(_plot("gain", "Gain on held-out labels", plots.gain_interval(evidence), caption))
+        whose = "" if evidence.accepted else " of the candidate that was turned down"
+        caption = f"The gain{whose} on {evidence.noun}s that did not choose anything, with its 95% interval. "
+        caption += "Right of the line is better."
+        figures.append(_plot("gain", f"Gain on held-out {evidence.noun}s", plots.gain_interval(evidence), caption))
     if "score" in result.history and len(result.history) > 1:
         caption = (
             "On the very labels that chose the setting and the number of steps, and so a little too good; "

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from tupi.result import Denoised, Evidence
+from tupi.fusion.relevance import LEVEL
+from tupi.result import Denoised, Evidence, amount
 
 N_NAMES = 5  # more names than that are counted, not listed
 EVEN = 1.25  # weights within this factor are about the same
-DOUBT = 0.05  # a p-value above this is no sign of dependence
 NOUNS = {"ranking": "scores", "regression": "predictions", "classification": "class scores"}
 
 
@@ -33,9 +33,12 @@ def key_figures(result: Denoised) -> list[tuple[str, str]]:
         figures.append(("labels", "none"))
     elif judged(result.evidence):
         unit = "" if result.evidence.metric == "R²" else ", points"
-        figures.append((f"gain in {result.evidence.metric}{unit}", _difference(result.evidence, result.evidence.gain)))
+        what = "gain" if result.changed else "gain of the candidate that was turned down,"
+        figures.append(
+            (f"{what} in {result.evidence.metric}{unit}", _difference(result.evidence, result.evidence.gain))
+        )
     else:
-        figures.append(("labels", f"{result.evidence.n_labels}, too few to judge"))
+        figures.append((f"{result.evidence.noun}s", f"{result.evidence.n_labels}, too few to judge"))
     return figures
 
 
@@ -53,12 +56,14 @@ def judged(evidence: Evidence) -> bool:
 def evidence_verdict(evidence: Evidence) -> str:
     """Return what to make of the evidence, as the main clause of a sentence."""
     if not judged(evidence):
-        labels = amount(evidence.n_labels, "label")
-        return f"{labels} could not judge the change; more of them, with different values, would"
+        labels = amount(evidence.n_labels, evidence.noun)
+        different = ", with different values," if evidence.noun == "label" else ""
+        return f"{labels} could not judge the change; more of them{different} would"
     if evidence.low == evidence.high == 0:
         return "the labels see no difference between old and new"
     if evidence.low > 0:
-        return "the labels confirm a gain, since the whole interval is above zero"
+        confirm = "confirm a gain" if evidence.accepted else "would have confirmed a gain"
+        return f"the labels {confirm}, since the whole interval is above zero"
     if evidence.high < 0:
         return "the labels advise against this method here, since the whole interval is below zero"
     return "the labels cannot tell whether this method helps or harms here, since the interval includes zero"
@@ -78,11 +83,6 @@ def shortened(name: str, longest: int = 40) -> str:
     """Return a name without its middle if it is too long: names often differ only at one end."""
     head = longest // 2
     return name if len(name) <= longest else f"{name[:head]}…{name[len(name) - (longest - head - 1) :]}"
-
-
-def amount(count: int, noun: str) -> str:
-    """Return a count with its noun."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _done(result: Denoised) -> str:
@@ -105,9 +105,13 @@ def _done(result: Denoised) -> str:
 def _views(result: Denoised) -> str:
     weights, dependence = result.weights.iloc[-1], result.dependence
     top = str(dependence["after"].fillna(0.0).idxmax())
-    if len(dependence) == 1:
+    if not result.changed and len(dependence) == 1:
+        start = f"The only view, {shortened(top)}, was not used"
+    elif not result.changed:
+        start = f"No view was used; the one that the predictions depend on most is {shortened(top)}"
+    elif len(dependence) == 1:
         start = f"The only view was {shortened(top)}"
-    elif weights.isna().any() or not result.changed:
+    elif weights.isna().any():
         start = f"The view that the predictions depend on most is {shortened(top)}"
     elif weights.max() <= EVEN * weights.min():
         start = f"All views counted about the same (weights {weights.min():.2f} to {weights.max():.2f})"
@@ -121,8 +125,8 @@ def _views(result: Denoised) -> str:
     before, after = (float(dependence[when][top]) for when in ("before", "after"))
     link = f"the link between {shortened(top)} and the predictions (normalised HSIC, from 0 to 1) "
     link += f"went from {before:.2f} to {after:.2f}" if result.changed else f"is {before:.2f}"
-    doubtful = list(dependence.index[dependence["p_value"] > DOUBT])
-    doubt = f"; no sign of a link was found for {_names(doubtful)} (p > {DOUBT})" if doubtful else ""
+    doubtful = list(dependence.index[dependence["p_value"] >= LEVEL])
+    doubt = f"; no sign of a link was found for {_names(doubtful)} (p of at least {LEVEL})" if doubtful else ""
     return f"{start}; {link}{doubt}."
 
 
@@ -133,8 +137,9 @@ def _judgement(evidence: Evidence | None) -> str:
         return f"{evidence_verdict(evidence)}."
     unit = "" if evidence.metric == "R²" else " points"
     gain, low, high = (_difference(evidence, value) for value in (evidence.gain, evidence.low, evidence.high))
+    went = "went" if evidence.accepted else "would have gone"
     return (
-        f"On {amount(evidence.n_labels, 'label')}, each held out in turn, {evidence.metric} went from "
+        f"On {amount(evidence.n_labels, evidence.noun)}, each held out in turn, {evidence.metric} {went} from "
         f"{_level(evidence, evidence.before)} to {_level(evidence, evidence.after)} "
         f"(gain {gain}{unit}, 95% interval {low} to {high}): {evidence_verdict(evidence)}."
     )

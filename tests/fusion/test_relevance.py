@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import make_problem_arrays
-from tupi.fusion.relevance import content_order, evenly, sort_views
+from tupi.fusion.relevance import content_order, evenly, relations, sort_views
 from tupi.prepared import Prepared
 from tupi.problem import make_problem
 
@@ -12,7 +12,7 @@ TRUTH, SCORES, VIEWS = make_problem_arrays(400)
 def sort(scores=SCORES, views=None):
     prepared = Prepared(make_problem(scores, VIEWS if views is None else views))
     order = content_order(prepared)
-    return sort_views(prepared, order, prepared.f[order]), order, prepared
+    return sort_views(prepared, order, relations(prepared, order, prepared.f[order])), order, prepared
 
 
 def names(blocks, prepared):

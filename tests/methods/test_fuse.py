@@ -14,6 +14,7 @@ from tupi.methods.fuse import Fuse
 from tupi.methods.supervised import known_items
 from tupi.prepared import Prepared
 from tupi.problem import make_problem
+from tupi.summary import summary
 
 N = 400
 TRUTH, SCORES, VIEWS = make_problem_arrays(N)
@@ -62,8 +63,23 @@ def test_pure_noise_leaves_the_predictions_alone():
     np.testing.assert_array_equal(found.predictions, SCORES)
     assert not found.evidence.accepted
     assert found.evidence.sentence.endswith("The initial predictions were returned unchanged.")
+    assert "pairwise accuracy would have gone from" in found.evidence.sentence
     assert "no credible gain" in found.notes[0]
     assert found.params["weight"] == 0
+    assert (found.weights == 0).all(axis=None)  # what is not used has no weight
+
+
+@pytest.mark.parametrize("n", [5, 30])
+def test_comparisons_are_not_called_labels(n):
+    """They were: "80 labels" for 80 comparisons."""
+    first, second = ITEMS[:n], ITEMS[n : 2 * n]
+    up = TRUTH[first] > TRUTH[second]
+    found = fuse(Pairs(np.where(up, first, second), np.where(up, second, first)))
+    assert found.evidence.noun == "comparison"
+    assert found.evidence.sentence.startswith(f"On {n} comparisons" if n == 30 else "5 comparisons are too few")
+    assert f"A Gaussian process on {n} comparisons made" in found.notes[0]
+    assert f"{n} comparisons" in summary(found)[2]
+    assert "label" not in " ".join([found.evidence.sentence, found.notes[0]])
 
 
 def test_without_the_guard_predictions_change():

@@ -6,6 +6,7 @@ import tupi
 from tupi.errors import InputError
 from tupi.labels import pairwise_accuracy
 from tupi.methods.smooth import Smooth
+from tupi.summary import summary
 
 
 def redundant_problem(n=800, seed=0):
@@ -34,6 +35,19 @@ def test_complementary_views_leave_everything():
     found = tupi.denoise(scores, {f"part{k}": parts[:, [k]] for k in range(4)}, method="smooth")
     np.testing.assert_array_equal(found.predictions, scores)
     assert "the predictions stay" in found.notes[0]
+
+
+def test_one_view_is_not_said_to_add_to_others_nor_to_have_been_used():
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=300)
+    scores = truth + rng.normal(size=300)
+    found = tupi.denoise(scores, {"p": (truth + 0.3 * rng.normal(size=300))[:, None]})
+    assert not found.changed
+    assert "1 of 1 views depend" in found.notes[0]
+    assert "others" not in found.notes[0]
+    assert found.notes[0].endswith("does not tell error from signal: the predictions stay as they are.")
+    assert found.weights["p"].tolist() == [0, 0]
+    assert "The only view, p, was not used" in summary(found)[1]
 
 
 def test_junk_leaves_everything():

@@ -138,3 +138,50 @@ def test_after_everything_died_a_run_goes_on_where_it_was(tmp_path, labelled):
         tupi.denoise(scores + 1e-3 * truth, views, checkpoint=folder, **settings)
     with pytest.raises(tupi.InputError, match="other inputs or settings"):
         tupi.denoise(scores, views, checkpoint=folder, **settings | {"lam": 0.5})
+
+
+def ratings(n=12_000):
+    """Return scores and a view in eighths, whose sums are exact in any order."""
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=n)
+    scores = np.clip(np.round(8 * (truth + rng.normal(size=n))) / 8, -4, 4)
+    return scores, np.round(8 * np.column_stack([np.cos(truth), np.sin(truth)])) / 8
+
+
+def exchanged(values, n=100):
+    """Return the values with some of neighbours exchanged, which no mean or spread can see."""
+    found, places = values.copy(), np.arange(1, 40 * n, 40)
+    found[places], found[places + 2] = values[places + 2], values[places]
+    return found
+
+
+def test_a_checkpoint_of_other_data_is_refused(client, tmp_path):
+    scores, view = ratings()
+    labels = tupi.Values(np.arange(0, 12_000, 300), np.arange(40.0))
+    settings = SETTINGS | {"n_iter": 1, "client": client, "checkpoint": tmp_path, "checkpoint_every": 1}
+    tupi.denoise(scores, {"a": view}, labels=labels, **settings)
+    resumed = tupi.denoise(scores, {"a": view}, labels=labels, **settings)
+    assert any("Resumed after step 1" in note for note in resumed.notes)
+    other = tupi.Values(labels.index, labels.values[::-1].copy())
+    for changed in (
+        (exchanged(scores), {"a": view}, labels),
+        (scores, {"a": exchanged(view)}, labels),
+        (scores, {"b": view}, labels),
+        (scores, {"a": view}, other),
+        (scores, {"a": view}, None),
+    ):
+        with pytest.raises(tupi.InputError, match="other inputs or settings"):
+            tupi.denoise(changed[0], changed[1], labels=changed[2], **settings)
+
+
+def test_a_checkpoint_of_an_older_version_is_refused(client, tmp_path):
+    scores, view = ratings()
+    settings = SETTINGS | {"n_iter": 1, "client": client, "checkpoint": tmp_path, "checkpoint_every": 1}
+    tupi.denoise(scores, {"a": view}, **settings)
+    state = next(tmp_path.glob("step-*/state.npz"))
+    with np.load(state) as file:
+        arrays = dict(file)
+    arrays["meta"] = np.array(str(arrays["meta"]).replace('"format": 2', '"format": 1'))
+    np.savez(state, **arrays)
+    with pytest.raises(tupi.InputError, match="another version of tupi"):
+        tupi.denoise(scores, {"a": view}, **settings)

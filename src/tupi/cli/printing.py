@@ -112,7 +112,11 @@ def _views_table(result: Denoised) -> Table:
     frame = result.dependence.assign(weight=result.weights.iloc[-1])  # methods without weights leave this empty
     for view, row in frame.iterrows():
         table.add_row(
-            str(view), _share(row["weight"]), f"{row['before']:.3f}", f"{row['after']:.3f}", _p(row["p_value"])
+            str(view),
+            _share(row["weight"]) if result.changed else "unused",
+            f"{row['before']:.3f}",
+            f"{row['after']:.3f}",
+            _p(row["p_value"]),
         )
     return table
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.dependence import KernelMoments
 from tupi.energy import Objective, Vector
-from tupi.engines.landscape import Landscape, column_weights, dependence, moments
+from tupi.engines.landscape import Landscape, column_weights, dependence
 from tupi.engines.passes import descend, part_bounds
 from tupi.engines.table import Table, features_on_grids, grid_points
 from tupi.engines.workspace import Workspace
@@ -34,10 +33,6 @@ class FusedState:
     def f(self) -> Vector:
         """The predictions, with mean 0 and deviation 1."""
         return self.table.prediction(self.x)
-
-    def moments(self) -> KernelMoments:
-        """Return what a test of independence asks of the predictions' kernel."""
-        return moments(self.table, self.tally, len(self.x))
 
 
 class FusedDescent:

@@ -16,7 +16,6 @@ depend on how many threads there are.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numba
@@ -31,11 +30,6 @@ MAX_PARTS = 16
 ONE = np.uint32(1)  # no index is negative, which compiled code need not check if it can tell by the type
 BLOCK = 320  # rows that are worked on while they are in cache
 Array = NDArray[Any]
-
-
-def is_compiled() -> bool:
-    """Whether compiled code is there from an earlier run; otherwise the first call takes some seconds."""
-    return bool(descend.signatures) or any(Path(descend.stats.cache_path or ".").glob("passes.descend-*.nbi"))
 
 
 @numba.njit(cache=True)

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.stats import norm, rankdata
 
-from tupi.fusion.relevance import Block, Relevance, content_order, sort_views
+from tupi.fusion.relevance import Block, Relations, Relevance, content_order, relations, sort_views
 from tupi.fusion.signal import SignalShare, explained_by, leading_directions, sampled_neighbors, signal_share
 from tupi.graphs import Graph, Neighbors
 from tupi.neighbors import Points, nearest_points
@@ -120,13 +120,27 @@ def label_free(prepared: Prepared, n_neighbors: int = N_NEIGHBORS) -> LabelFree:
     return prepared.once(("label-free", n_neighbors), lambda: _compute(prepared, n_neighbors))
 
 
+def in_content_order(prepared: Prepared) -> tuple[NDArray[np.int64], Array]:
+    """Return an order of the items by their content, and the predictions in that order as methods here see them."""
+
+    def compute() -> tuple[NDArray[np.int64], Array]:
+        order = content_order(prepared)
+        f = prepared.f[order]
+        # For ranking the order of the scores is all that counts, whatever their scale.
+        return order, normal_scores(f) if prepared.problem.task == "ranking" else f
+
+    return prepared.once("content order", compute)
+
+
+def view_relations(prepared: Prepared) -> Relations:
+    """Return which views depend on the predictions, tested once: what is used and what is shown is the same."""
+    return prepared.once("relations", lambda: relations(prepared, *in_content_order(prepared)))
+
+
 def _compute(prepared: Prepared, n_neighbors: int) -> LabelFree:
-    order = content_order(prepared)
-    f = prepared.f[order]
-    if prepared.problem.task == "ranking":  # the order of the scores is all that counts, whatever their scale
-        f = normal_scores(f)
     prepared.progress("Testing which views depend on the predictions")
-    views = sort_views(prepared, order, f)
+    order, f = in_content_order(prepared)
+    views = sort_views(prepared, order, view_relations(prepared))
     if not views.related:
         return LabelFree(order, f, views, SignalShare(1.0, 0.0), f, None)
     prepared.progress("Finding neighbours")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,6 +15,7 @@ from tupi.kernels.embedding import normalized_factor
 from tupi.kernels.gaussian import nystrom_features
 from tupi.neighbors import EXACT_LIMIT
 from tupi.prepared import Prepared
+from tupi.views import BLOCK, View
 
 LEVEL = 0.01  # of the test of independence, shared by all views: one problem in a hundred keeps a junk view
 TESTED = 1000  # items that the tests look at; a dependence that needs more of them to show is too weak to use
@@ -45,6 +45,29 @@ class Block:
 
 
 @dataclass(frozen=True, eq=False)
+class Relations:
+    """What a sample of the items says about each view.
+
+    Attributes
+    ----------
+    kept : list of ndarray of bool
+        Which columns of each view do not repeat the predictions.
+    copies : list of int
+        Views that repeat the predictions or an earlier view.
+    p_values : ndarray of shape (m,)
+        Of independence from the predictions, times the number of tests: a view depends on them if its p-value is
+        below `LEVEL`. Columns that repeat the predictions count only if the view has no others.
+    through : list of int
+        Views that do not depend on the predictions, but on a view that does.
+    """
+
+    kept: list[NDArray[np.bool_]]
+    copies: list[int]
+    p_values: Array
+    through: list[int]
+
+
+@dataclass(frozen=True, eq=False)
 class Relevance:
     """Views by what they are good for.
 
@@ -56,11 +79,14 @@ class Relevance:
         Views that do not: junk, or something that the predictor knows nothing of. Only labels can tell.
     copies : list of int
         Views that repeat the predictions or an earlier view.
+    through : list of int
+        Those of the related views that depend on another view only.
     """
 
     related: list[Block] = field(default_factory=list)
     rest: list[Block] = field(default_factory=list)
     copies: list[int] = field(default_factory=list)
+    through: list[int] = field(default_factory=list)
 
 
 def content_order(prepared: Prepared) -> NDArray[np.int64]:
@@ -68,11 +94,17 @@ def content_order(prepared: Prepared) -> NDArray[np.int64]:
 
     Whatever is drawn, and whichever of two equally near neighbours is taken, is then the same after a shuffle.
     """
+    f = prepared.f.T[::-1]
+    order = np.lexsort(f)
+    same = (prepared.f[order[1:]] == prepared.f[order[:-1]]).all(axis=1)
+    tied = np.sort(order[np.append(same, False) | np.append(False, same)])  # only these need a look at the features
     norms = np.zeros(len(prepared.items))
-    for view in prepared.problem.views:
-        has = view.present[prepared.items]
-        norms[has] += np.mean(view.rows(prepared.items[has]) ** 2, axis=1)
-    return np.lexsort([norms, *prepared.f.T[::-1]])
+    for start in range(0, len(tied), BLOCK):
+        some = tied[start : start + BLOCK]
+        for view in prepared.problem.views:
+            has = some[view.present[prepared.items[some]]]
+            norms[has] += np.mean(view.rows(prepared.items[has]) ** 2, axis=1)
+    return np.lexsort([norms, *f]) if len(tied) else order
 
 
 def evenly(n: int, size: int) -> NDArray[np.int64]:
@@ -80,31 +112,72 @@ def evenly(n: int, size: int) -> NDArray[np.int64]:
     return np.arange(n) if n <= size else np.linspace(0, n - 1, size).astype(np.int64)
 
 
-def sort_views(prepared: Prepared, order: NDArray[np.int64], f: Array) -> Relevance:
-    """Return the views, rows in the given order, by what they are good for; f are predictions in that order."""
+def relations(prepared: Prepared, order: NDArray[np.int64], f: Array) -> Relations:
+    """Test which views depend on the predictions, by a sample of the items; f are predictions in the given order."""
     n = len(f)
     some = evenly(n, TESTED)
-    found = Relevance()
-    blocks: list[Block] = []
+    kept: list[NDArray[np.bool_]] = []
+    copies: list[int] = []
+    originals: list[int] = []
+    columns: list[Array] = []
+    present: list[NDArray[np.bool_]] = []
     grams: list[Array] = []
     for number, view in enumerate(prepared.problem.views):
-        present = view.present[prepared.items[order]]
-        rows = view.rows(prepared.items[order][present])
-        used = some[present[some]]
-        kept = ~_repeats(f[used], rows[np.cumsum(present)[used] - 1])
-        rows = rows[:, kept] / np.sqrt(max(1, kept.sum()))
-        columns = np.zeros((n, rows.shape[1]), np.float64 if n < EXACT_LIMIT else np.float32)
-        columns[present] = rows
-        gram = _gram(columns[evenly(n, COMPARED)])
-        if rows.shape[1] == 0 or any(np.sum(gram * other) > COPY for other in grams):
-            found.copies.append(number)
+        rows, has = _sampled(prepared, view, order[some])
+        kept.append(~_repeats(f[some][has], rows[has]))
+        is_copy = not kept[-1].any()
+        if not is_copy:
+            rows = rows[:, kept[-1]] / np.sqrt(kept[-1].sum())
+            compared = _sampled(prepared, view, order[evenly(n, COMPARED)])[0][:, kept[-1]]
+            gram = _gram((compared / np.sqrt(kept[-1].sum())).astype(_precision(n)))
+            is_copy = any(np.sum(gram * other) > COPY for other in grams)
+            grams.extend([] if is_copy else [gram])
+        (copies if is_copy else originals).append(number)
+        columns.append(rows.astype(_precision(n)))
+        present.append(has)
+    n_tests = max(1, len(originals))
+    factors = [_factor(rows.astype(np.float64), has) for rows, has in zip(columns, present, strict=True)]
+    each = [_factor(f[some][:, [c]], np.ones(len(some), bool)) for c in range(f.shape[1]) if np.ptp(f[some, c]) > 0]
+    p_values = np.array(
+        [min([1.0, *(n_tests * len(each) * _p_value(factor, one) for one in each)]) for factor in factors]
+    )
+    direct = [k for k in originals if p_values[k] < LEVEL]
+    through = [
+        k
+        for k in originals
+        if k not in direct and any(_p_value(factors[k], factors[j]) < LEVEL / n_tests**2 for j in direct)
+    ]
+    return Relations(kept, copies, p_values, through)
+
+
+def sort_views(prepared: Prepared, order: NDArray[np.int64], found: Relations) -> Relevance:
+    """Return the views, rows in the given order, by what they are good for."""
+    n = len(order)
+    views = Relevance(copies=found.copies, through=found.through)
+    for number, view in enumerate(prepared.problem.views):
+        if number in found.copies:
             continue
-        blocks.append(Block(number, columns, present))
-        grams.append(gram)
-    related = _related(f[some], [block.columns[some] for block in blocks], [block.present[some] for block in blocks])
-    for block, is_related in zip(blocks, related, strict=True):
-        (found.related if is_related else found.rest).append(block)
-    return found
+        kept, present = found.kept[number], view.present[prepared.items[order]]
+        columns = np.zeros((n, kept.sum()), _precision(n))
+        columns[present] = view.rows(prepared.items[order][present])[:, kept] / np.sqrt(kept.sum())
+        is_related = found.p_values[number] < LEVEL or number in found.through
+        (views.related if is_related else views.rest).append(Block(number, columns, present))
+    return views
+
+
+def _sampled(prepared: Prepared, view: View, chosen: NDArray[np.int64]) -> tuple[Array, NDArray[np.bool_]]:
+    """Return rows of a view, zero where it is missing, and where it is not."""
+    items = prepared.items[chosen]
+    has = view.present[items]
+    found = view.rows(items[has])
+    rows = np.zeros((len(items), found.shape[1]))
+    rows[has] = found
+    return rows, has
+
+
+def _precision(n: int) -> type[np.floating]:
+    """Return how the columns of n items are kept."""
+    return np.float64 if n < EXACT_LIMIT else np.float32
 
 
 def _repeats(f: Array, columns: Array) -> NDArray[np.bool_]:
@@ -129,29 +202,15 @@ def _gram(X: NDArray[np.floating]) -> Array:
     return K / norm if norm > 0 else K
 
 
-def _related(f: Array, views: Sequence[NDArray[np.floating]], present: Sequence[NDArray[np.bool_]]) -> list[bool]:
-    """Test each view against the predictions, and the independent ones against those that passed."""
-    n_tests = max(1, len(views))
-    factors = [_factor(view.astype(np.float64), has) for view, has in zip(views, present, strict=True)]
-    predictions = [_factor(f[:, [c]], np.ones(len(f), bool)) for c in range(f.shape[1]) if np.ptp(f[:, c]) > 0]
-    level = LEVEL / n_tests
-    direct = [
-        any(independence_p_value(factor, one) < level / len(predictions) for one in predictions) for factor in factors
-    ]
-    return [
-        passed
-        or any(
-            direct[j] and independence_p_value(factor, factors[j]) < level / n_tests
-            for j in range(len(factors))
-            if j != i
-        )
-        for i, (factor, passed) in enumerate(zip(factors, direct, strict=True))
-    ]
+def _p_value(phi: Array, psi: Array) -> float:
+    return independence_p_value(phi, psi) if phi.any() and psi.any() else 1.0
 
 
 def _factor(X: Array, present: NDArray[np.bool_]) -> Array:
     """Return the factor of a Gaussian kernel, centred and normalised; zero for items without the view."""
     rows = X[present]
+    if len(rows) < 2 or not np.ptp(rows, axis=0).any():  # the sample has nothing of the view that could vary
+        return np.zeros((len(X), 1))
     basis = basis_points(rows, min(RANK, len(rows)))
     phi = normalized_factor(nystrom_features(rows, basis, squared_bandwidth(rows, "median")))
     everywhere = np.zeros((len(X), phi.shape[1]))

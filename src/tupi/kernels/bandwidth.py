@@ -10,7 +10,7 @@ which are offered by name:
 ``"median"``            sigma2 = median(d^2), the usual heuristic elsewhere
 ======================  ==========================================================================
 
-`tupi.hsic` takes the first by default, method ``"tupi"`` the third.
+`tupi.hsic` and method ``"tupi"`` take the third by default.
 """
 
 from __future__ import annotations

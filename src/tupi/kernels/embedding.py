@@ -126,17 +126,6 @@ class Embedding:
             raise InputError("engine: the views were embedded in a file, which only engine 'fused' can read.")
         return self.storage.array[:, : self.offsets[-1]]
 
-    def diagonals(self) -> tuple[Matrix, Matrix]:
-        """Return the trace of each view's kernel, and the sum of the squares of its diagonal."""
-        traces, squares = np.zeros(len(self.names)), np.zeros(len(self.names))
-        for _, rows in self.blocks():
-            for start in range(0, len(rows), BLOCK):
-                part = rows[start : start + BLOCK, : self.offsets[-1]].astype(np.float64)
-                norms = np.add.reduceat(part**2, self.offsets[:-1], axis=1)
-                traces += norms.sum(axis=0)
-                squares += (norms**2).sum(axis=0)
-        return traces, squares
-
     def view(self, i: int) -> Matrix:
         """Return phi_i."""
         return self.factors[:, self.offsets[i] : self.offsets[i + 1]]

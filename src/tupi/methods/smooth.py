@@ -75,8 +75,13 @@ def two_steps(
 def describe_views(base: LabelFree, prepared: Prepared) -> str:
     """Return a sentence on which views were used."""
     names = prepared.problem.names
-    said = f"{len(base.views.related)} of {len(names)} views depend on the predictions"
-    for numbers, what in (([b.view for b in base.views.rest], "unrelated"), (base.views.copies, "copies")):
+    views = base.views
+    said = f"{len(views.related) - len(views.through)} of {len(names)} views depend on the predictions"
+    for numbers, what in (
+        (views.through, "on one of those views"),
+        ([block.view for block in views.rest], "unrelated"),
+        (views.copies, "copies"),
+    ):
         if numbers:
             listed = ", ".join(names[k] for k in numbers[:5]) + (", ..." if len(numbers) > 5 else "")
             said += f"; {what}: {listed}"
@@ -92,6 +97,8 @@ def describe_share(base: LabelFree) -> str:
             f"Of what alike items do not share, {100 * base.share.c:.0f}% is taken to be signal and kept, "
             "the rest is averaged away."
         )
+    if base.share.c == 1.0 and len(base.views.related) == 1:
+        return "The one view that depends on them does not tell error from signal: the predictions stay as they are."
     if base.share.c == 1.0:
         why = "each view adds to what the others explain, so nothing is known to be error"
     else:

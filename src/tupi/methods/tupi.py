@@ -10,12 +10,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from tupi.compiling import COMPILING, is_compiled
 from tupi.denoiser import Engine, Run, Step
 from tupi.engines import ENGINES
 from tupi.engines.exact import ExactEngine
 from tupi.engines.fused import FusedEngine
 from tupi.engines.lowrank import LowRankEngine
-from tupi.engines.passes import is_compiled
+from tupi.engines.passes import descend
 from tupi.errors import InputError, nearest
 from tupi.kernels.bandwidth import check_bandwidth, squared_bandwidth
 from tupi.kernels.embedding import KERNELS, EmbeddingOptions, embed, exact_kernel
@@ -164,8 +165,8 @@ class Tupi(Method):
         else:
             embedding = prepared.embedding(options)
         if self.engine == "fused":
-            if not is_compiled():
-                prepared.progress("Compiling, only this first time")
+            if not is_compiled(descend):
+                prepared.progress(COMPILING)
             return FusedEngine(embedding, f, sigma2, self.rank)
         return LowRankEngine(embedding, sigma2, self.rank)
 

@@ -25,7 +25,7 @@ from tupi.scale.engine import Blocks, DaskEngine, DaskState, gathered
 from tupi.scale.moves import Trial
 from tupi.scale.paths import NOTHING, Paths
 
-FORMAT = 1
+FORMAT = 2  # 1 knew its data by their mean and spread only
 KEPT = 2  # checkpoints
 Array = NDArray[Any]
 
@@ -44,10 +44,14 @@ def read_positions(path: Path) -> Trial:
 
 
 def fingerprint(*parts: Any) -> str:
-    """Return a hash of arrays, numbers and text: equal for equal input."""
-    digest = hashlib.sha256()
+    """Return a hash of arrays, numbers and text: equal for equal input, down to the last bit of each array."""
+    digest = hashlib.blake2b()
     for part in parts:
-        digest.update(part.tobytes() if isinstance(part, np.ndarray) else repr(part).encode())
+        if isinstance(part, np.ndarray):
+            digest.update(f"{part.dtype.str}{part.shape}".encode())
+            digest.update(np.ascontiguousarray(part).view(np.uint8).data if part.size else b"")
+        else:
+            digest.update(repr(part).encode())
         digest.update(b"|")
     return digest.hexdigest()
 
@@ -83,7 +87,12 @@ class Checkpoint:
         with np.load(saved[-1] / "state.npz", allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         meta = json.loads(str(arrays["meta"]))
-        if meta["format"] != FORMAT or meta["key"] != self.key:
+        if meta["format"] != FORMAT:
+            raise InputError(
+                f"checkpoint: {str(self.folder)!r} was written by another version of tupi (format {meta['format']}); "
+                f"accepted: format {FORMAT}, or an empty folder."
+            )
+        if meta["key"] != self.key:
             raise InputError(
                 f"checkpoint: {str(self.folder)!r} holds a run with other inputs or settings; accepted: the same ones, "
                 "or an empty folder."

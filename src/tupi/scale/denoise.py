@@ -115,7 +115,7 @@ def denoise_distributed(
         return DistributedDenoised(
             predictions=_predictions(problem, blocks, final, owned=options.client is None),
             initial=lazy_vector(column, problem.score_blocks, np.diff(problem.bounds).tolist()),
-            weights=weights_table(steps, list(problem.views)),
+            weights=weights_table(steps, list(problem.views), t > 0),
             dependence=_dependence(blocks, engine.begin(), final, list(problem.views)),
             evidence=evidence,
             method=chosen.name,
@@ -149,12 +149,10 @@ def runnable(method: Method) -> Tupi:
 
 
 def _key(problem: prepare.Distributed, settings: list[Tupi], labels: Labels | None, random_state: int) -> str:
-    """Return the fingerprint of everything that decides the result."""
-    facts = problem.facts
-    statistics = [part for each in (*facts.views, facts.scores) for part in (each.unit, each.mean, each.squares)]
+    """Return the fingerprint of everything that decides the result: settings, labels, and the content of all blocks."""
     known = [] if labels is None else [np.asarray(part) for part in vars(labels).values()]
     texts = [list(problem.views), [setting.params() for setting in settings], random_state]
-    return fingerprint(*texts, problem.bounds, *problem.samples, *statistics, *known)
+    return fingerprint(*texts, problem.bounds, *known, *prepare.on_blocks(problem, fingerprint))
 
 
 def _predictions(problem: prepare.Distributed, blocks: Blocks, final: DaskState | None, owned: bool) -> Any:
@@ -183,12 +181,18 @@ def _spooled(place: tuple[Spool, int]) -> Array:
 
 
 def _dependence(blocks: Blocks, initial: DaskState, final: DaskState | None, names: list[str]) -> pd.DataFrame:
-    """Return normalised HSIC of each view with the predictions before and after, by the kernels of the run."""
+    """Return normalised HSIC of each view with the predictions before and after, by the views' kernels of the run.
+
+    The p-value is of all items, times the number of views: a sample of them by content would take a sort of all.
+    """
     found = blocks.total(blocks.each(diagonals, offsets=blocks.offsets))
     views = [KernelMoments(blocks.n, 1.0, *each) for each in found.T]
     before = _again(blocks, initial)
     after = before if final is None else _again(blocks, final)
-    p_values = [p_value(float(d), before.moments(), view) for d, view in zip(before.dependence, views, strict=True)]
+    p_values = [
+        min(1.0, len(views) * p_value(float(d), before.moments(), view))
+        for d, view in zip(before.dependence, views, strict=True)
+    ]
     return pd.DataFrame(
         {"before": before.dependence, "after": after.dependence, "p_value": p_values},
         index=pd.Index(names, name="view"),

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.dependence import KernelMoments
+from tupi.dependence import DEFAULTS, KernelMoments
 from tupi.energy import Objective, Vector
 from tupi.engines.landscape import Landscape, column_weights, dependence, moments
 from tupi.engines.table import Table, grid_points
 from tupi.engines.workspace import Workspace
 from tupi.errors import InputError
+from tupi.kernels.bandwidth import SAMPLE, squared_bandwidth
 from tupi.scale import moves
 from tupi.scale.blocks import Block
 from tupi.scale.moves import Sums, Tables
@@ -154,14 +155,16 @@ class DaskState:
         return moments(self.table, self.tally, self.blocks.n)
 
     def width_rule(self) -> float:
-        """Return `tupi.kernels.bandwidth.squared_bandwidth` of the predictions by its rule ``"std-squared"``.
+        """Return `tupi.kernels.bandwidth.squared_bandwidth` of the predictions by the rule of `tupi.hsic`.
 
-        In one dimension the variance of squared distances is 2 E x^4 + 2 (E x^2)^2, of centred x.
+        The rule looks at predictions that are evenly spread in their order; the grid knows where those are.
         """
-        _, m1, m2, m3, m4 = self.powers / self.powers[0]
-        second = m2 - m1**2
-        fourth = m4 - 4 * m1 * m3 + 6 * m1**2 * m2 - 3 * m1**4
-        return float(2.0 * np.sqrt(2 * fourth + 2 * second**2) / self.table.per_unit**2)
+        counts = self.tally[0]
+        ranks = np.linspace(0, self.blocks.n - 1, min(self.blocks.n, SAMPLE)).astype(int)
+        # An item between two grid points is shared by both: a point's count lies half a cell to either side of it.
+        x = np.interp(ranks + 0.5, np.append(0.0, np.cumsum(counts)), np.arange(len(counts) + 1) - 0.5)
+        x[[0, -1]] = self.ends
+        return squared_bandwidth(x[:, None], DEFAULTS.bandwidth) / self.table.per_unit**2
 
 
 class LazyPredictions:

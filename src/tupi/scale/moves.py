@@ -39,8 +39,8 @@ class Sums:
     ----------
     S, tally, products : ndarray
         See `tupi.engines.passes.descend`.
-    powers : ndarray of shape (runs, 5)
-        Sums of the powers 0 to 4 of positions, counted from the middle of the grid.
+    powers : ndarray of shape (runs, 3)
+        Sums of the powers 0 to 2 of positions, counted from the middle of the grid.
     ends : ndarray of shape (runs, 2)
         The smallest and the largest position.
     """
@@ -157,13 +157,7 @@ def _pass(
     S[:, :, :R] *= block.slope
     S[:, :, :R] += tally[:, 0, :, None] * block.offset
     d = new_x - 0.5 * (points - 1)
-    squared = d * d
-    powers = np.column_stack(
-        [
-            np.full(runs, x.shape[1]), d.sum(axis=1), squared.sum(axis=1), np.einsum("mk,mk->m", squared, d),
-            np.einsum("mk,mk->m", squared, squared),
-        ]
-    )  # fmt: skip
+    powers = np.column_stack([np.full(runs, x.shape[1]), d.sum(axis=1), (d * d).sum(axis=1)])
     ends = np.column_stack([new_x.min(axis=1, initial=np.inf), new_x.max(axis=1, initial=-np.inf)])
     return step, gradient, Sums(S, tally, products, powers, ends)
 

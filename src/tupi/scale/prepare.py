@@ -140,6 +140,15 @@ def sample(problem: Distributed, k: int, options: EmbeddingOptions) -> Array:
     return rows if by_content else in_canonical_order(rows)
 
 
+def on_blocks(problem: Distributed, function: Callable[..., Any]) -> list[Any]:
+    """Return what workers say of each block, given the rows of its predictions and of its views."""
+    from dask import delayed
+
+    columns = [problem.score_blocks, *(view.blocks(problem.bounds) for view in problem.views.values())]
+    tasks = [delayed(function)(*parts) for parts in zip(*columns, strict=True)]
+    return problem.client.gather(_submitted(problem.client, tasks))
+
+
 def _gathered(
     problem: Distributed, view: Rows, function: Callable[..., Any], *common: Any, each: Sequence[Any] | None = None
 ) -> list[Any]:

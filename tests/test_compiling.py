@@ -1,0 +1,61 @@
+"""While something is compiled, whoever waits is told so."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+# Prints, for each function of the package that is compiled, what was said last.
+CODE = """
+import sys
+import numpy as np
+from numba.core import event
+import tupi
+
+said = ["nothing"]
+
+class Listener(event.Listener):
+    def on_start(self, happened):
+        function = happened.data["dispatcher"].py_func
+        if function.__module__.startswith("tupi."):
+            print(function.__qualname__, said[-1], sep=": ")
+
+    def on_end(self, happened):
+        pass
+
+event.register("numba:compile", Listener())
+rng = np.random.default_rng(0)
+truth = rng.normal(size=60)
+views = {"p": np.column_stack([truth, truth**2]) + 0.2 * rng.normal(size=(60, 2))}
+settings = {"n_iter": 1} if sys.argv[1] == "tupi" else {}
+tupi.denoise(truth + rng.normal(size=60), views, method=sys.argv[1], progress=said.append, **settings)
+print("done")
+"""
+
+
+def compiled(method, folder):
+    found = subprocess.run(
+        [sys.executable, "-c", CODE, method],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(folder)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    *lines, last = found.stdout.splitlines()
+    assert last == "done"
+    return lines
+
+
+def test_a_cold_start_says_that_it_compiles_and_a_warm_one_compiles_nothing(tmp_path):
+    lines = compiled("auto", tmp_path)
+    assert lines
+    assert {line.split(": ")[1] for line in lines} == {"Compiling, only this first time"}
+    assert compiled("auto", tmp_path) == []
+
+
+@pytest.mark.slow
+def test_a_cold_start_of_tupi_says_that_it_compiles(tmp_path):
+    lines = compiled("tupi", tmp_path)
+    assert any(line.startswith("descend") for line in lines)
+    assert {line.split(": ")[1] for line in lines} == {"Compiling, only this first time"}
