@@ -10,6 +10,7 @@ import click
 
 from tupi.cli.inputs import input_options
 from tupi.errors import InputError
+from tupi.result import amount
 
 if TYPE_CHECKING:
     from tupi.compare import Comparison
@@ -185,7 +186,7 @@ def _print(found: Comparison) -> None:
     judged = [row for row in rows if not pd.isna(row["before"])]
     # All methods meet the same held-out labels, so that there is one score before.
     before = f": {number(judged[0]['before'])}{'%' if in_points else ''} before" if judged else ""
-    title = f"{found.metric} on {found.n_labels:,} labels that the methods did not see{before}"
+    title = f"{found.metric} on {amount(found.n_labels, found.noun)} that the methods did not see{before}"
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, title=f"{title[0].upper()}{title[1:]}")
     for name in ("method", "after", "gain", "95% interval", "time", "verdict"):
         table.add_column(name, justify="left" if name in ("method", "verdict") else "right", no_wrap=True)

@@ -16,9 +16,15 @@ Examples:
 @click.argument("y", type=str)
 @click.option("--normalized", is_flag=True, help="Between 0 and 1 (biased estimator).")
 @click.option("--estimator", default="biased", show_default=True, help="biased or unbiased.")
-@click.option("--rank", type=int, help="Basis points; without it the value is exact and needs O(n^2) memory.")
 @click.option(
-    "--bandwidth", default="std-squared", show_default=True, help="std-squared, std, std-as-sigma, median or a number."
+    "--rank",
+    type=click.IntRange(min=0),
+    default=50,
+    show_default=True,
+    help="Basis points; 0 for whole kernel matrices, which need O(n^2) memory.",
+)
+@click.option(
+    "--bandwidth", default="std-as-sigma", show_default=True, help="std-squared, std, std-as-sigma, median or a number."
 )
 @click.option("--id", "id_column", metavar="COLUMN", help="Column that identifies items, in both tables.")
 @click.option("--impute", type=click.Choice(["median"]), help="Fill in single missing values.")
@@ -29,7 +35,7 @@ def hsic(
     y: str,
     normalized: bool,
     estimator: str,
-    rank: int | None,
+    rank: int,
     bandwidth: str,
     id_column: str | None,
     impute: str | None,
@@ -52,7 +58,7 @@ def hsic(
         second,
         normalized=normalized,
         estimator=estimator,
-        rank=rank,
+        rank=rank or None,
         bandwidth=parsed_value(bandwidth),
         random_state=seed,
         impute=impute,
@@ -66,7 +72,7 @@ def hsic(
             "n": len(first),
             "normalized": normalized,
             "estimator": estimator,
-            "rank": rank,
+            "rank": rank or None,
             "bandwidth": bandwidth,
             "id": joined,
         }

@@ -63,6 +63,12 @@ class Model:
     fixed: Array
     prior: LogPrior
 
+    def among(self, places: NDArray[np.int64]) -> Model:
+        """Return the process at some of the places."""
+        square = np.ix_(places, places)
+        shared = self.shared[:, places][:, :, places]
+        return Model(self.columns[:, :, places], shared, self.fixed[square], self.prior)
+
     def covariance(self, v: Array, output: int) -> Array:
         """Return the covariance of one output."""
         columns = self.columns[output]
