@@ -19,7 +19,7 @@ import numpy as np
 import tupi
 from benchmarks.measure import in_new_process, memory
 from benchmarks.workload import HIDDEN, N_VIEWS
-from tupi.threads import available_cores
+from tupi.runtime.threads import available_cores
 
 COLUMNS, N_LABELS, N_JUDGING = 50, 50, 5_000
 

@@ -14,14 +14,14 @@ import tupi
 from benchmarks.measure import Clock, Contestant, Figure, Part, compiled, matrices, ratio, side_by_side
 from benchmarks.paper_gradient import PaperGradient
 from benchmarks.workload import make
-from tupi.denoiser import Run, Step, advance
-from tupi.engines.fused import FusedEngine
-from tupi.kernels.bandwidth import squared_bandwidth
-from tupi.kernels.basis import SAMPLE, basis_points, sample_view
-from tupi.kernels.gaussian import kernel_matrix
+from tupi.algorithm.denoiser import Run, Step, advance
+from tupi.algorithm.engines.fused import FusedEngine
+from tupi.embedding.bandwidth import squared_bandwidth
+from tupi.embedding.basis import SAMPLE, basis_points, sample_view
+from tupi.embedding.gaussian import kernel_matrix
+from tupi.embedding.prepared import Prepared
+from tupi.inputs.problem import make_problem
 from tupi.methods.tupi import Tupi
-from tupi.prepared import Prepared
-from tupi.problem import make_problem
 
 LAMS, WIDTHS = (0.05, 0.1, 0.3, 0.8, 2.0), (0.01, 0.03, 0.1, 0.3, 1.0)
 SETTING = Tupi(lam=0.3, sigma_w2=0.1, n_iter=50)

@@ -17,8 +17,8 @@ import tupi
 from benchmarks.gradients import SETTING
 from benchmarks.measure import Contestant, Figure, Part, Times, compiled, in_new_process, matrices, memory, side_by_side
 from benchmarks.workload import make
-from tupi.prepared import Prepared
-from tupi.problem import make_problem
+from tupi.embedding.prepared import Prepared
+from tupi.inputs.problem import make_problem
 
 COLUMNS, RANK = 64, 50
 

@@ -199,7 +199,7 @@ class Peaks:
 def run_real(steps: int) -> None:
     """Print how far the engines are apart on MFeat and SARCOS, on a local cluster of threads."""
     import tupi
-    from tupi.datasets import load_mfeat, load_sarcos
+    from tupi.research.datasets import load_mfeat, load_sarcos
 
     for load in (load_mfeat, load_sarcos):
         data = load()

@@ -17,12 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 
 import tupi
-from tupi.datasets import load_mfeat, load_osr, load_pubfig, load_sarcos
-from tupi.evidence import predictions_of
-from tupi.methods.auto import Auto
-from tupi.prepared import Prepared
-from tupi.problem import make_problem
+from tupi.embedding.prepared import Prepared
+from tupi.inputs.problem import make_problem
+from tupi.methods.auto.auto import Auto
 from tupi.rankers import RankSVM, RankSVMCV
+from tupi.research.datasets import load_mfeat, load_osr, load_pubfig, load_sarcos
 
 SIZES = (50, 20, 10, 5, 0)
 SARCOS_VIEW = (1, 4, 7, 10, 13, 16)
@@ -90,7 +89,7 @@ def gains_by_size(one):
     found = {}
     for m in SIZES:
         labels = one.labels(m) if m else None
-        found[m] = one.accuracy(predictions_of(prepared, Auto().fit(prepared, labels))) - before
+        found[m] = one.accuracy(Auto().fit(prepared, labels).predictions(prepared)) - before
     return before, found
 
 
@@ -104,7 +103,7 @@ def with_junk(one, seed):
     for m in (50, 0):
         labels = one.labels(m) if m else None
         plain, *changed = (
-            one.accuracy(predictions_of(prepared, Auto().fit(prepared, labels)))
+            one.accuracy(Auto().fit(prepared, labels).predictions(prepared))
             for prepared in (one.prepared(labels, views) for views in (one.views, junk, copies))
         )
         found[m] = [after - plain for after in changed]

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from tupi.experiments.protocol import SVM_ONLY, initial_cells, initial_scores, initial_settings, make_trial
-from tupi.experiments.sources import dataset_of, source_of
-from tupi.experiments.store import Store
-from tupi.kernels.bandwidth import RULES
+from tupi.embedding.bandwidth import RULES
 from tupi.methods.tupi import Tupi
+from tupi.research.experiments.protocol import SVM_ONLY, initial_cells, initial_scores, initial_settings, make_trial
+from tupi.research.experiments.sources import dataset_of, source_of
+from tupi.research.experiments.store import Store
 
 
 def trials(n_seeds):

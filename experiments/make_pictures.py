@@ -16,8 +16,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from tupi.atomic import replacing
-from tupi.demo import SHOWN, Trial, run_demo
+from tupi.research.demo import SHOWN, Trial, run_demo
+from tupi.runtime.atomic import replacing
 
 ROWS, COLUMNS = 8, 28
 COLORS = mpl.colormaps["viridis"].resampled(10)

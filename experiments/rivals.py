@@ -17,7 +17,6 @@ import numpy as np
 
 import auto
 import tupi
-from tupi.evidence import predictions_of
 from tupi.methods import make_method
 from tupi.rankers import RankSVMCV
 
@@ -40,7 +39,7 @@ def run(one, name):
     prepared = one.prepared(labels)
     start = time.process_time()
     try:
-        predictions = predictions_of(prepared, make_method(name, {}).fit(prepared, labels))
+        predictions = make_method(name, {}).fit(prepared, labels).predictions(prepared)
     except tupi.InputError as reason:
         return {"reason": str(reason)}
     seconds = time.process_time() - start

@@ -15,8 +15,7 @@ import numpy as np
 
 import auto
 import tupi
-from tupi.evidence import predictions_of
-from tupi.methods.auto import Auto
+from tupi.methods.auto.auto import Auto
 
 DRAWS = 3
 ITEMS, PAIRS = 10, 20
@@ -68,7 +67,7 @@ def accuracies(one, prepared, sets):
     found = []
     for chosen in sets:
         labels = one.labels(0, chosen) if chosen.ndim == 1 else compared(one, chosen)
-        predictions = predictions_of(prepared, Auto().fit(prepared, labels))
+        predictions = Auto().fit(prepared, labels).predictions(prepared)
         found.append(100 * tupi.pairwise_accuracy(predictions[judged], one.truth[judged]))
     return found
 

@@ -15,11 +15,11 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.metrics import log_loss
 
 import tupi
-from tupi.datasets import load_mfeat, load_sarcos
+from tupi.embedding.prepared import Prepared
+from tupi.embedding.restoring import restore
+from tupi.inputs.problem import make_problem, standardize
 from tupi.methods.tupi import Tupi
-from tupi.prepared import Prepared
-from tupi.problem import make_problem, standardize
-from tupi.tasks import restore
+from tupi.research.datasets import load_mfeat, load_sarcos
 
 STEPS = (1, 3, 5, 10, 20)
 WITH_LABELS = {"ours, 50 labels choose": "tupi", "auto, 50 labels": "auto"}

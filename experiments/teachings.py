@@ -21,9 +21,9 @@ from pathlib import Path
 import numpy as np
 
 import tupi
-from tupi.app.explorer import CANDIDATE_STEPS
-from tupi.app.session import Session
-from tupi.app.source import Source
+from tupi.page.explorer import CANDIDATE_STEPS
+from tupi.page.session import Session
+from tupi.page.source import Source
 
 N = 200
 KINDS = ("a lot", "a little", "nothing", "something else")

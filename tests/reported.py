@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tupi.result import Denoised, Evidence
+from tupi.judging.evidence import Evidence
+from tupi.results.result import Denoised
 
 STEPS = pd.RangeIndex(3, name="step")
 

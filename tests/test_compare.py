@@ -13,13 +13,13 @@ from tests.conftest import make_problem_arrays
 from tupi.cli.compare import compare as command
 from tupi.cli.group import OneLineErrors
 from tupi.compare import compare
-from tupi.errors import InputError
-from tupi.labels import Pairs, Values
+from tupi.inputs.labels import Pairs, Values
 from tupi.methods import METHODS
 from tupi.methods.base import Fit, Method
 from tupi.methods.gp import GP
 from tupi.methods.ridge import Ridge
 from tupi.methods.tupi import Tupi
+from tupi.runtime.errors import InputError
 
 TRUTH, SCORES, VIEWS = make_problem_arrays(120)
 KNOWN = Values(np.arange(40), TRUTH[:40])

@@ -1,15 +1,16 @@
 """tupi: improve predictions that nobody can retrain, with features that the predictor never saw."""
 
+from tupi.algorithm.denoiser import Step
+from tupi.algorithm.points import denoise_points
 from tupi.api import denoise
 from tupi.compare import Comparison, compare
-from tupi.denoiser import Step
-from tupi.dependence import hsic
-from tupi.errors import InputError
+from tupi.embedding.hsic import hsic
 from tupi.estimator import TupiDenoiser
-from tupi.labels import Pairs, Values, pairwise_accuracy
-from tupi.manifold import denoise_points
+from tupi.inputs.labels import Pairs, Values, pairwise_accuracy
+from tupi.judging.evidence import Evidence
 from tupi.methods import methods
-from tupi.result import Denoised, Evidence, load
+from tupi.results.result import Denoised, load
+from tupi.runtime.errors import InputError
 
 __version__ = "0.1.0"
 

@@ -9,19 +9,19 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from tupi.dependence import DEFAULTS, view_dependence
-from tupi.errors import InputError
-from tupi.evidence import judge, predictions_of, stated
-from tupi.fusion.labelfree import view_relations
-from tupi.memory import as_bytes
+from tupi.algorithm.trajectory import Watch
+from tupi.cluster.detect import check_installed, wants_dask
+from tupi.embedding.hsic import DEFAULTS, view_dependence
+from tupi.embedding.prepared import Prepared, Progress, silent
+from tupi.inputs.problem import make_problem, standardize
+from tupi.judging.evidence import judge, stated
 from tupi.methods import make_method
+from tupi.methods.auto.labelfree import view_relations
 from tupi.methods.base import Fit, Method
 from tupi.methods.tupi import Tupi
-from tupi.paths import Watch
-from tupi.prepared import Prepared, Progress, silent
-from tupi.problem import make_problem, standardize
-from tupi.result import Denoised, history_table, weights_table
-from tupi.scale.detect import check_installed, wants_dask
+from tupi.results.result import Denoised, history_table, weights_table
+from tupi.runtime.errors import InputError
+from tupi.runtime.memory import as_bytes
 
 
 def denoise(
@@ -45,7 +45,7 @@ def denoise(
 
     Dask collections and Zarr arrays, as predictions or as views, are denoised on a Dask cluster, and so is everything
     with ``engine="dask"`` or a ``client``: blocks of items stay on the workers, and the result is a
-    `tupi.scale.result.DistributedDenoised`, whose predictions are a Dask array. That takes ``method="tupi"``.
+    `tupi.cluster.result.DistributedDenoised`, whose predictions are a Dask array. That takes ``method="tupi"``.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def denoise(
         )
     if wants_dask(predictions, features, chosen, client):
         check_installed()
-        from tupi.scale.denoise import ClusterOptions, denoise_distributed  # Dask is an extra
+        from tupi.cluster.denoise import ClusterOptions, denoise_distributed  # Dask is an extra
 
         options = ClusterOptions(client, checkpoint, checkpoint_every, memory_limit)
         found = denoise_distributed(
@@ -124,13 +124,13 @@ def denoise_prepared(prepared: Prepared, method: Method, callback: Watch | None 
     """Return what `denoise` would for a problem that is ready: whatever was embedded already is used again."""
     problem = prepared.problem
     fit = method.fit(prepared, problem.labels, callback)
-    final = predictions_of(prepared, fit)
+    final = fit.predictions(prepared)
     evidence, accepted = None, not np.array_equal(final, problem.initial)
     if problem.labels is not None and fit.gain is not None:
         evidence = stated(fit.gain, problem.labels, problem.task, accepted)
     elif problem.labels is not None:
         prepared.progress("Judging the gain on held-out labels")
-        evidence = judge(method, prepared, problem.labels, accepted)
+        evidence = judge(method.predictor(prepared), prepared, problem.labels, accepted)
     prepared.progress("Measuring dependence")
     return Denoised(
         predictions=np.array(final),

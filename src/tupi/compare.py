@@ -11,16 +11,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tupi.atomic import write_atomically
-from tupi.errors import InputError
-from tupi.evidence import MIN_LABELS, N_REPEATS, judge, metric_of, n_labels, noun_of, predictions_of
-from tupi.labels import Labels
+from tupi.embedding.prepared import Prepared, Progress, silent
+from tupi.inputs.labels import Labels
+from tupi.inputs.problem import Problem, make_problem
+from tupi.judging.evidence import MIN_LABELS, N_REPEATS, amount, judge, metric_of, n_labels, noun_of
 from tupi.methods import make_method
 from tupi.methods import methods as method_names
 from tupi.methods.base import Method, check_positive
-from tupi.prepared import Prepared, Progress, silent
-from tupi.problem import Problem, make_problem
-from tupi.result import amount
+from tupi.runtime.atomic import write_atomically
+from tupi.runtime.errors import InputError
 
 BETTER, WORSE, UNCLEAR = "better", "worse", "no clear change"
 NOT_APPLICABLE, FAILED = "does not apply", "failed"
@@ -71,7 +70,7 @@ class Comparison:
 
         HTML files (which open offline) need plotly; PNG, SVG and PDF files need matplotlib.
         """
-        from tupi.compare_plot import plot_gains  # needs an extra
+        from tupi.results.compare_plot import plot_gains  # needs an extra
 
         judges = amount(self.n_labels, self.noun)
         title = f"{self.n_items:,} items, judged by {judges} that the methods did not see"
@@ -157,12 +156,13 @@ def _judged(
     start = time.perf_counter()
     try:
         progress("Fitting to all labels")
-        final = predictions_of(prepared, method.fit(prepared, labels))
+        final = method.fit(prepared, labels).predictions(prepared)
         if not np.isfinite(final).all():
             raise ArithmeticError("some predictions are not finite")
         seconds = time.perf_counter() - start
         progress("Judging on held-out labels")
-        evidence = judge(method, prepared, labels, not np.array_equal(final, problem.initial), n_repeats)
+        changed = not np.array_equal(final, problem.initial)
+        evidence = judge(method.predictor(prepared), prepared, labels, changed, n_repeats)
     except (InputError, ImportError) as reason:
         return {"verdict": NOT_APPLICABLE, "reason": str(reason)}
     except Exception as reason:  # whatever it is, the other methods go on

@@ -9,9 +9,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tupi.api import denoise
-from tupi.errors import InputError
-from tupi.numbers import unmasked
-from tupi.problem import MIN_ITEMS
+from tupi.inputs.numbers import unmasked
+from tupi.inputs.problem import MIN_ITEMS
+from tupi.runtime.errors import InputError
 
 
 class TupiDenoiser(BaseEstimator):

@@ -3,8 +3,7 @@
 import numpy as np
 
 from tests.methods.rows import SCORES, VIEWS, prepare
-from tupi.evidence import predictions_of
-from tupi.labels import Pairs, Values
+from tupi.inputs.labels import Pairs, Values
 
 
 def standardized(view):
@@ -64,7 +63,7 @@ def reordered(labels, order):
 
 def fitted(method, labels, scores=SCORES, views=VIEWS, task="ranking"):
     prepared = prepare(labels, scores, views, task)
-    return predictions_of(prepared, method.fit(prepared, prepared.problem.labels))
+    return method.fit(prepared, prepared.problem.labels).predictions(prepared)
 
 
 def assert_order_free(method, labels, scores=SCORES, views=VIEWS, task="ranking"):

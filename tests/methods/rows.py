@@ -3,10 +3,9 @@
 import numpy as np
 
 from tests.conftest import make_problem_arrays
-from tupi.evidence import predictions_of
-from tupi.labels import Pairs, Values
-from tupi.prepared import Prepared
-from tupi.problem import make_problem
+from tupi.embedding.prepared import Prepared
+from tupi.inputs.labels import Pairs, Values
+from tupi.inputs.problem import make_problem
 
 TRUTH, SCORES, VIEWS = make_problem_arrays(120)
 LABELLED, OTHERS, UNSEEN = np.split(np.random.default_rng(3).permutation(120), [30, 60])
@@ -22,7 +21,7 @@ def prepare(labels=KNOWN, scores=SCORES, views=None, task="ranking", random_stat
 def predict(method, **problem):
     """Return a method's predictions of all items, in the input's scale."""
     prepared = prepare(**problem)
-    return predictions_of(prepared, method.fit(prepared, prepared.problem.labels))
+    return method.fit(prepared, prepared.problem.labels).predictions(prepared)
 
 
 def standard(columns):

@@ -6,11 +6,11 @@ from scipy.optimize import minimize
 
 from tests.methods.dense import assert_order_free, fitted, laplacian, weight_matrix, with_gaps
 from tests.methods.rows import COMPARED, JUDGING, KNOWN, SCORES, TRUTH, VIEWS, class_problem, prepare
-from tupi.errors import InputError
-from tupi.graphs import graph
-from tupi.labels import Values, pairwise_accuracy, score
+from tupi.embedding.graphs import graph
+from tupi.inputs.labels import Values, pairwise_accuracy, score
 from tupi.methods.coclassify import coclassify, energy, project
 from tupi.methods.coconut import Coconut
+from tupi.runtime.errors import InputError
 
 
 @pytest.mark.parametrize("views", [VIEWS, with_gaps(VIEWS)], ids=["complete", "gaps"])

@@ -3,11 +3,11 @@ import pytest
 
 from tests.methods.dense import assert_order_free, fitted, laplacian, weight_matrix, with_gaps
 from tests.methods.rows import COMPARED, JUDGING, KNOWN, SCORES, VIEWS, class_problem, prepare
-from tupi.errors import InputError
-from tupi.labels import Values, score
+from tupi.inputs.labels import Values, score
 from tupi.methods.coconut import Coconut
 from tupi.methods.combine import Select, TupiCoconut
 from tupi.methods.tupi import Tupi
+from tupi.runtime.errors import InputError
 
 SETTING = {"lam": 0.4, "sigma_w2": 0.1, "lam_c": 3.0, "n_neighbors_c": 10, "n_iter": 2}
 

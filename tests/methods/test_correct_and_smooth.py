@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 
 from tests.methods.dense import assert_order_free, fitted, laplacian, weight_matrix, with_gaps
 from tests.methods.rows import COMPARED, JUDGING, KNOWN, SCORES, VIEWS, class_problem, prepare
-from tupi.errors import InputError
-from tupi.labels import Values, score
+from tupi.inputs.labels import Values, score
 from tupi.methods.correct_and_smooth import CorrectAndSmooth, Setting
 from tupi.methods.spreading import tuning_rows
+from tupi.runtime.errors import InputError
 
 GAPS = with_gaps(VIEWS)
 SETTINGS = [Setting(0.9, 1.0, 0.0), Setting(0.99, 0.5, 0.5), Setting(0.5, 0.25, 0.9)]

@@ -14,10 +14,10 @@ from tests.methods.rows import (
     stacked,
     standard,
 )
-from tupi.errors import InputError
-from tupi.labels import Pairs, Values, pairwise_accuracy
+from tupi.inputs.labels import Pairs, Values, pairwise_accuracy
 from tupi.methods import gp
 from tupi.methods.gp import GP, restricted_likelihood
+from tupi.runtime.errors import InputError
 
 
 def dense(f, H, y, everyone, length, ratio):

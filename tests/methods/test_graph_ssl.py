@@ -3,11 +3,11 @@ import pytest
 
 from tests.methods.dense import assert_order_free, fitted, weight_matrix, with_gaps
 from tests.methods.rows import COMPARED, JUDGING, KNOWN, SCORES, TRUTH, VIEWS, class_problem, prepare
-from tupi.errors import InputError
-from tupi.labels import Pairs, Values, score
+from tupi.inputs.labels import Pairs, Values, score
 from tupi.methods import spreading
 from tupi.methods.graph_ssl import GraphSSL, _predictor
 from tupi.methods.spreading import tuning_rows
+from tupi.runtime.errors import InputError
 
 GAPS = with_gaps(VIEWS)
 

@@ -3,10 +3,10 @@ import pytest
 
 from tests.methods.dense import assert_order_free, fitted
 from tests.methods.rows import COMPARED, JUDGING, KNOWN, SCORES, TRUTH, VIEWS, class_problem, prepare
-from tupi.errors import InputError
-from tupi.labels import Values, pairwise_accuracy, score
+from tupi.inputs.labels import Values, pairwise_accuracy, score
 from tupi.methods.kim import Kim
 from tupi.methods.tupi import Tupi
+from tupi.runtime.errors import InputError
 
 rng = np.random.default_rng(5)
 TASKS = {

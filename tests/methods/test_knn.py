@@ -3,9 +3,9 @@ import pytest
 
 from tests.methods.dense import assert_order_free, distance_matrix, fitted, with_gaps
 from tests.methods.rows import COMPARED, JUDGING, KNOWN, SCORES, VIEWS, class_problem, prepare
-from tupi.errors import InputError
-from tupi.labels import Values, score
+from tupi.inputs.labels import Values, score
 from tupi.methods.knn import Knn
+from tupi.runtime.errors import InputError
 
 
 @pytest.mark.parametrize("views", [VIEWS, with_gaps(VIEWS)], ids=["complete", "gaps"])

@@ -17,10 +17,10 @@ from tests.methods.rows import (
     stacked,
     standard,
 )
-from tupi.errors import InputError
-from tupi.labels import Pairs, Values, pairwise_accuracy
+from tupi.inputs.labels import Pairs, Values, pairwise_accuracy
 from tupi.methods.retrain import Retrain
 from tupi.methods.supervised import rank_svm_path
+from tupi.runtime.errors import InputError
 
 SVM = Retrain(ranker="svm")
 

@@ -15,9 +15,9 @@ from tests.methods.rows import (
     stacked,
     standard,
 )
-from tupi.errors import InputError
-from tupi.labels import Pairs, Values, pairwise_accuracy
+from tupi.inputs.labels import Pairs, Values, pairwise_accuracy
 from tupi.methods.ridge import F_WIDTH, Ridge, RidgePath
+from tupi.runtime.errors import InputError
 
 
 def some_rows(m, d, seed=0):

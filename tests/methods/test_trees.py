@@ -3,9 +3,9 @@ import pytest
 from sklearn.ensemble import ExtraTreesRegressor
 
 from tests.methods.rows import KNOWN, LABELLED, SCORES, TRUTH, class_problem, predict, prepare, stacked, standard
-from tupi.errors import InputError
-from tupi.labels import Pairs, Values
+from tupi.inputs.labels import Pairs, Values
 from tupi.methods.trees import Trees
+from tupi.runtime.errors import InputError
 
 
 def test_the_forest_of_scikit_learn():

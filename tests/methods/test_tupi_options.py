@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 import tupi
 from tests.conftest import make_problem_arrays
-from tupi.energy import view_weights
+from tupi.algorithm.energy import view_weights
+from tupi.embedding.prepared import Prepared
+from tupi.inputs.problem import make_problem
 from tupi.methods.joint import joint_view
 from tupi.methods.tupi import Tupi
-from tupi.prepared import Prepared
-from tupi.problem import make_problem
 
 shares = st.floats(0.0, 1.0)
 

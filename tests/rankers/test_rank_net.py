@@ -11,9 +11,9 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tupi.errors import InputError
 from tupi.rankers import RankNet, RankSVM
 from tupi.rankers.rank_net import _batch_loss, _build
+from tupi.runtime.errors import InputError
 
 torch = pytest.importorskip("torch")
 

@@ -10,11 +10,11 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tupi.errors import InputError
-from tupi.labels import pairwise_accuracy
+from tupi.inputs.labels import pairwise_accuracy
 from tupi.rankers import RankSVM, RankSVMCV
 from tupi.rankers.rank_loss import ValueLoss
 from tupi.rankers.rank_svm import minimise
+from tupi.runtime.errors import InputError
 
 
 def items(seed=0, n=40, d=6, levels=None):

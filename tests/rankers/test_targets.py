@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tupi.errors import InputError
 from tupi.rankers.targets import PairTargets, ValueTargets, check_targets
+from tupi.runtime.errors import InputError
 
 
 @pytest.mark.parametrize(

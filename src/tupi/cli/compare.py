@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tupi.cli.inputs import input_options
-from tupi.errors import InputError
-from tupi.result import amount
+from tupi.judging.evidence import amount
+from tupi.runtime.errors import InputError
 
 if TYPE_CHECKING:
     from tupi.compare import Comparison
@@ -70,11 +70,11 @@ def compare(
     """
     from tupi.cli.denoise import named_paths
     from tupi.cli.printing import collected_warnings, print_json
+    from tupi.cli.progress import ProgressBar
     from tupi.compare import compare as compare_methods
-    from tupi.files import write_table
     from tupi.methods import make_method
     from tupi.methods import methods as method_names
-    from tupi.progress import ProgressBar
+    from tupi.results.writing import write_table
 
     _check_demand(demo, scores, features, labels)
     paths = named_paths(features)
@@ -129,9 +129,9 @@ def _check_demand(demo: bool, scores: str | None, features: tuple[str, ...], lab
 
 
 def _check_outputs(out: Path | None, plot: Path | None, inputs: list[str | None]) -> None:
-    from tupi.compare_plot import IMAGES, PAGES
-    from tupi.files import check_output
-    from tupi.files.reading import TABLES, split_key
+    from tupi.inputs.files.reading import TABLES, split_key
+    from tupi.results.compare_plot import IMAGES, PAGES
+    from tupi.results.writing import check_output
 
     read = {split_key(path)[0].resolve() for path in inputs if path is not None}
     for option, path, suffixes in (("--out", out, TABLES), ("--plot", plot, PAGES + IMAGES)):
@@ -146,7 +146,7 @@ def _check_outputs(out: Path | None, plot: Path | None, inputs: list[str | None]
 
 
 def _read(scores: str, *others: Any) -> tuple[Any, Any, Any]:
-    from tupi.files import read_inputs
+    from tupi.inputs.files import read_inputs
 
     inputs = read_inputs(scores, *others)
     return inputs.predictions, inputs.features, inputs.labels
@@ -156,10 +156,10 @@ def _demo_inputs() -> tuple[Any, Any, Any]:
     """Return what the demonstration's report is about: a ranker's scores, the views it never saw, and labels."""
     import numpy as np
 
-    from tupi.datasets.digits import load_digits
-    from tupi.demo import N_TRAINING, N_TUNING, SEED, SHOWN
-    from tupi.labels import Values
+    from tupi.inputs.labels import Values
     from tupi.rankers import RankSVM
+    from tupi.research.datasets.digits import load_digits
+    from tupi.research.demo import N_TRAINING, N_TUNING, SEED, SHOWN
 
     data = load_digits(SHOWN)
     (truth,) = data.targets.values()

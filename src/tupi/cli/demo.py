@@ -31,9 +31,9 @@ def demo(out: Path, no_report: bool, quiet: bool, as_json: bool) -> None:
     views and 50 further labels denoise its scores; the remaining labels, which nobody used, judge both.
     """
     from tupi.cli.printing import check_can_report, print_demo, print_json
-    from tupi.datasets.digits import VIEWS
-    from tupi.demo import run_demo
-    from tupi.progress import ProgressBar
+    from tupi.cli.progress import ProgressBar
+    from tupi.research.datasets.digits import VIEWS
+    from tupi.research.demo import run_demo
 
     if not no_report:
         check_can_report()

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from tupi.cli.inputs import input_options
-from tupi.errors import InputError
+from tupi.runtime.errors import InputError
 
 EXAMPLE = """\b
 Examples:
@@ -82,9 +82,10 @@ def denoise(
     # Here and in the other commands: imports that take a second wait until the command runs, so that --help does not.
     import tupi
     from tupi.cli.printing import collected_warnings, common_facts, facts, print_json, print_summary
-    from tupi.files import read_inputs, write_result
+    from tupi.cli.progress import ProgressBar
+    from tupi.inputs.files import read_inputs
     from tupi.methods import make_method
-    from tupi.progress import ProgressBar
+    from tupi.results.writing import write_result
 
     paths = named_paths(features)
     if scheduler is not None:
@@ -180,8 +181,8 @@ def parsed_value(text: str) -> Any:
 
 def _check_outputs(outputs: dict[str, Path | None], inputs: list[str | None]) -> None:
     from tupi.cli.printing import check_can_report
-    from tupi.files import check_output
-    from tupi.files.reading import SUFFIXES, split_key
+    from tupi.inputs.files.reading import SUFFIXES, split_key
+    from tupi.results.writing import check_output
 
     suffixes = {"out": SUFFIXES, "report": (".html", ".htm"), "save": (".npz",)}
     read = {split_key(path)[0].resolve() for path in inputs if path is not None}

@@ -14,7 +14,7 @@ from tupi.cli.denoise import denoise
 from tupi.cli.hsic import hsic
 from tupi.cli.reproduce import reproduce
 from tupi.cli.serve import serve
-from tupi.errors import InputError
+from tupi.runtime.errors import InputError
 
 BAD_INPUT, INTERRUPTED = 2, 130
 

@@ -50,7 +50,7 @@ def hsic(
     import tupi
     from tupi.cli.denoise import parsed_value
     from tupi.cli.printing import print_json
-    from tupi.files import read_two
+    from tupi.inputs.files import read_two
 
     first, second, joined = read_two(x, y, id_column)
     value = tupi.hsic(

@@ -19,14 +19,14 @@ from rich.console import Console
 from rich.table import Table
 
 from tupi import __version__
-from tupi.errors import InputError
-from tupi.files import Inputs
-from tupi.result import Denoised
-from tupi.summary import summary
+from tupi.inputs.files import Inputs
+from tupi.results.result import Denoised
+from tupi.results.summary import summary
+from tupi.runtime.errors import InputError
 
 if TYPE_CHECKING:  # the demonstration's rankers and data, and Dask, are of no use to other commands
-    from tupi.demo import Demo
-    from tupi.scale.result import DistributedDenoised
+    from tupi.cluster.result import DistributedDenoised
+    from tupi.research.demo import Demo
 
 CHOSEN = ("lam", "sigma_w2", "n_iter", "kernel")  # settings that people ask about first
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tupi.errors import InputError
+from tupi.runtime.errors import InputError
 
 EXAMPLE = """\b
 Examples:
@@ -46,12 +46,12 @@ def reproduce(what: tuple[str, ...], seeds: int, data: str | None, out: Path, wo
     """
     if importlib.util.find_spec("matplotlib") is None:
         raise InputError('tupi reproduce draws with matplotlib: pip install "tupi[experiments]".')
-    from tupi.experiments.catalog import experiments_of
-    from tupi.experiments.results import write_page
-    from tupi.experiments.runner import CellsFailedError, run
-    from tupi.experiments.sources import REAL, source_of
-    from tupi.experiments.store import Store
-    from tupi.progress import WorkBar
+    from tupi.cli.progress import WorkBar
+    from tupi.research.experiments.catalog import experiments_of
+    from tupi.research.experiments.results import write_page
+    from tupi.research.experiments.runner import CellsFailedError, run
+    from tupi.research.experiments.sources import REAL, source_of
+    from tupi.research.experiments.store import Store
 
     experiments = experiments_of(what)
     datasets = list(REAL) if data is None else [name.strip() for name in data.split(",") if name.strip()]

@@ -12,11 +12,11 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.errors import InputError
+from tupi.runtime.errors import InputError
 
 if TYPE_CHECKING:
+    from tupi.cluster.result import DistributedDenoised
     from tupi.methods.base import Method
-    from tupi.scale.result import DistributedDenoised
 
 Array = NDArray[Any]
 
@@ -78,17 +78,17 @@ def denoise_on_cluster(
         Of `tupi.denoise`.
     """
     import tupi
-    from tupi.scale.detect import check_installed
+    from tupi.cluster.detect import check_installed
 
     check_installed()
     if files.out.suffix or (files.out.exists() and (not files.out.is_dir() or any(files.out.iterdir()))):
         raise InputError(f"--out: {files.out} is not a new or an empty folder; accepted with Dask: a folder.")
     if len(files.score) > 1:
         raise InputError(f"--score: found {len(files.score)} columns; accepted with Dask: one.")
-    from tupi.scale.cluster import connected
-    from tupi.scale.denoise import runnable
-    from tupi.scale.reading import as_rows
-    from tupi.views import called_view
+    from tupi.cluster.cluster import connected
+    from tupi.cluster.denoise import runnable
+    from tupi.cluster.reading import as_rows
+    from tupi.inputs.views import called_view
 
     runnable(method)  # complains before anything is read
     ids = None if files.id_column is None else Ids.of(files.scores, files.id_column)
@@ -215,10 +215,10 @@ class Ids:
 
 def _labels(files: Files, n: int, ids: Ids | None) -> Any:
     """Return labels by id, or by row where there are no ids."""
-    from tupi.files.label_files import holds_pairs, read_labels
-    from tupi.files.matching import Items, Sheet
-    from tupi.files.reading import is_table
-    from tupi.labels import Pairs, Values
+    from tupi.inputs.files.label_files import holds_pairs, read_labels
+    from tupi.inputs.files.matching import Items, Sheet
+    from tupi.inputs.files.reading import is_table
+    from tupi.inputs.labels import Pairs, Values
 
     assert files.labels is not None
     sheet = Sheet.read("labels", files.labels) if is_table(files.labels) else None

@@ -11,12 +11,12 @@ import click
 
 from tupi.cli.denoise import named_paths, parsed_settings
 from tupi.cli.inputs import input_options
-from tupi.errors import InputError
+from tupi.runtime.errors import InputError
 
 if TYPE_CHECKING:
-    from tupi.app.looks import Look
-    from tupi.app.source import Source
     from tupi.methods.tupi import Tupi
+    from tupi.page.looks import Look
+    from tupi.page.source import Source
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 EXAMPLE = """\b
@@ -72,9 +72,9 @@ def serve(
             "token can then see ids, scores, pictures and file names, and answer. Nothing is encrypted."
         )
     _check_packages()
-    from tupi.app.server import Running
-    from tupi.app.session import Session
-    from tupi.app.source import Origin, read_source
+    from tupi.page.server import Running
+    from tupi.page.session import Session
+    from tupi.page.source import Origin, read_source
 
     click.echo("Reading", err=True)
     if demo:
@@ -119,8 +119,8 @@ def _check_packages() -> None:
 
 
 def _demo_source(seed: int) -> Source:
-    from tupi.app.demo_files import write_demo_files
-    from tupi.app.source import read_source
+    from tupi.page.demo_files import write_demo_files
+    from tupi.page.source import read_source
 
     origin, pictures = write_demo_files(Path("demo-output/page"))
     return read_source(origin, random_state=seed, images=pictures)
@@ -130,9 +130,9 @@ def _first(method: str, params: dict[str, Any], source: Source) -> tuple[Tupi, L
     """Return the settings without a slider, and where the sliders begin if that was said."""
     from dataclasses import replace
 
-    from tupi.app.looks import LAST, Look
     from tupi.methods import make_method
     from tupi.methods.tupi import Tupi
+    from tupi.page.looks import LAST, Look
 
     chosen = make_method(method, params)
     if not isinstance(chosen, Tupi):

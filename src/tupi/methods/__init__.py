@@ -5,22 +5,22 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from tupi.errors import InputError, nearest
-from tupi.methods.auto import Auto
+from tupi.methods.auto.auto import Auto
+from tupi.methods.auto.fuse import Fuse
+from tupi.methods.auto.smooth import Smooth
 from tupi.methods.base import Method
 from tupi.methods.coconut import Coconut
 from tupi.methods.combine import Select, TupiCoconut
 from tupi.methods.correct_and_smooth import CorrectAndSmooth
-from tupi.methods.fuse import Fuse
 from tupi.methods.gp import GP
 from tupi.methods.graph_ssl import GraphSSL
 from tupi.methods.kim import Kim
 from tupi.methods.knn import Knn
 from tupi.methods.retrain import Retrain
 from tupi.methods.ridge import Ridge
-from tupi.methods.smooth import Smooth
 from tupi.methods.trees import Trees
 from tupi.methods.tupi import Tupi
+from tupi.runtime.errors import InputError, nearest
 
 _OURS = (Auto, Fuse, Smooth)
 _PAPERS = (Tupi, Coconut, Kim, GraphSSL, Retrain, TupiCoconut, Select)

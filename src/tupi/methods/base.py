@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.denoiser import Step
-from tupi.errors import InputError
-from tupi.fusion.guard import Gain
-from tupi.labels import Labels
-from tupi.paths import Watch
-from tupi.prepared import Prepared
+from tupi.algorithm.denoiser import Step
+from tupi.algorithm.trajectory import Watch
+from tupi.embedding.prepared import Prepared
+from tupi.embedding.restoring import restore
+from tupi.inputs.labels import Labels
+from tupi.judging.gain import Gain
+from tupi.runtime.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +46,9 @@ class Fit:
         Absolute errors of labels that were left out, in units of their uncertainty.
     suggested : ndarray of shape (k,) or (k, 2), optional
         Items, or pairs, among those that take part, whose labels would teach most; the best first.
+    calibrated : bool
+        For regression: whether the columns are values that labels have calibrated. Otherwise they only say who is
+        alike, and `tupi.embedding.restoring` finds values for them.
     """
 
     columns: NDArray[np.float64]
@@ -56,6 +61,11 @@ class Fit:
     expected: NDArray[np.float64] | None = None
     left_out_errors: NDArray[np.float64] | None = None
     suggested: NDArray[np.int64] | None = None
+    calibrated: bool = False
+
+    def predictions(self, prepared: Prepared) -> NDArray[np.float64]:
+        """Return what this stands for: predictions of all items, in the input's scale."""
+        return restore(prepared, self.columns, self.calibrated)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +87,10 @@ class Method(ABC):
         watch : callable, optional
             Called with each Step; returning True asks to stop.
         """
+
+    def predictor(self, prepared: Prepared) -> Callable[[Labels], NDArray[np.float64]]:
+        """Return a function from labels that may be used to predictions of all items, such as judges ask for."""
+        return lambda labels: self.fit(prepared, labels).predictions(prepared)
 
     def params(self) -> dict[str, Any]:
         """Return the settings by name."""

@@ -6,10 +6,10 @@ differ. Write the choice as a row u_i of the unit matrix. Then the reward is <u_
 
     E(U) = -<U, F> + strength tr(U^T L U),
 
-with L the Laplacian of `tupi.graphs.similarity_graph` and strength = lam / k. The relaxation lets rows be shares: not
-negative, with sum one. E is convex there. The other common relaxation replaces the squares by absolute values (total
-variation, a linear programme); it is tighter, but its shares are mostly 0 or 1, which ranks nothing, and it cannot be
-solved by products with L alone.
+with L the Laplacian of `tupi.embedding.graphs.similarity_graph` and strength = lam / k. The relaxation lets rows be
+shares: not negative, with sum one. E is convex there. The other common relaxation replaces the squares by absolute
+values (total variation, a linear programme); it is tighter, but its shares are mostly 0 or 1, which ranks nothing, and
+it cannot be solved by products with L alone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.graphs import Graph
+from tupi.embedding.graphs import Graph
 
 Array = NDArray[np.float64]
 MAX_ITER = 5_000

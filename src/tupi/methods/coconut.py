@@ -9,14 +9,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.graphs import graph
-from tupi.labels import Labels
+from tupi.algorithm.trajectory import Watch
+from tupi.embedding.graphs import graph
+from tupi.embedding.prepared import Prepared
+from tupi.inputs.labels import Labels
 from tupi.methods.base import Fit, Method, check_positive
 from tupi.methods.coclassify import coclassify
 from tupi.methods.columns import from_shares, initial_values
 from tupi.methods.sweeps import fit_swept
-from tupi.paths import Watch
-from tupi.prepared import Prepared
 
 LAM_GRID = tuple(float(lam) for lam in 10.0 ** np.arange(-1.0, 3.25, 0.5))
 CLASS_LAM_GRID = LAM_GRID[:7]  # beyond 100 everything joins the largest class
@@ -30,8 +30,8 @@ class Coconut(Method):
     """Settings of CoConut.
 
     Scores minimise ||v - f||^2 + (lam / k) v^T L v (label ``e:adaptcoconut``) with L the Laplacian of
-    `tupi.graphs.similarity_graph`. Class scores minimise the convex relaxation of the original co-classification energy
-    (label ``e:orgcoconutsup``), see `tupi.methods.coclassify`.
+    `tupi.embedding.graphs.similarity_graph`. Class scores minimise the convex relaxation of the original
+    co-classification energy (label ``e:orgcoconutsup``), see `tupi.methods.coclassify`.
 
     Parameters
     ----------

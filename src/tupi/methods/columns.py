@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.prepared import Prepared
-from tupi.problem import SMALLEST_PROBABILITY
+from tupi.embedding.prepared import Prepared
+from tupi.inputs.problem import SMALLEST_PROBABILITY
 
 Array = NDArray[np.float64]
 
@@ -17,7 +17,7 @@ def initial_values(prepared: Prepared) -> Array:
 
 
 def from_values(prepared: Prepared, values: Array) -> Array:
-    """Return columns from predictions in the units of ``problem.columns``: undoes what `tupi.tasks.restore` does."""
+    """Return columns from predictions in the units of ``problem.columns``: the inverse of `restore`."""
     return (values - prepared.shift) / prepared.scale
 
 

@@ -10,16 +10,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.denoiser import Descent, Engine, State
-from tupi.energy import Objective, Vector, both
-from tupi.errors import InputError
-from tupi.graphs import Graph, graph
-from tupi.labels import Labels
+from tupi.algorithm.denoiser import Descent, Engine, State
+from tupi.algorithm.energy import Objective, Vector, both
+from tupi.algorithm.trajectory import Watch
+from tupi.embedding.graphs import Graph, graph
+from tupi.embedding.prepared import Prepared
+from tupi.inputs.labels import Labels
 from tupi.methods.base import Fit, Method, check_positive
 from tupi.methods.coconut import Coconut
 from tupi.methods.tupi import Tupi
-from tupi.paths import Watch
-from tupi.prepared import Prepared
+from tupi.runtime.errors import InputError
 
 LAM_C_GRID = (0.3, 3.0, 10.0)
 K_C_GRID = (10, 20)

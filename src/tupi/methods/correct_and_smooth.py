@@ -11,16 +11,16 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from tupi.errors import InputError
-from tupi.graphs import Graph, graph
-from tupi.labels import Labels, Values, relabel, subset
+from tupi.algorithm.trajectory import Watch
+from tupi.embedding.graphs import Graph, graph
+from tupi.embedding.prepared import Prepared
+from tupi.embedding.sparse_solve import conjugate_gradients
+from tupi.inputs.labels import Labels, Values, relabel, subset
 from tupi.methods.base import Fit, Method, check_positive
 from tupi.methods.columns import initial_values
 from tupi.methods.spreading import best_setting, check_alpha, kernel_blocks, labelled_kernel, tuning_rows
 from tupi.methods.supervised import finished, known_items
-from tupi.paths import Watch
-from tupi.prepared import Prepared
-from tupi.sparse_solve import conjugate_gradients
+from tupi.runtime.errors import InputError
 
 CORRECT_GRID = (0.99, 0.9)
 SCALE_GRID = (1.0, 0.5, 0.25)

@@ -10,11 +10,11 @@ import numpy as np
 import scipy.linalg
 from scipy.spatial.distance import cdist, pdist
 
-from tupi.labels import Labels
+from tupi.algorithm.trajectory import Watch
+from tupi.embedding.prepared import Prepared
+from tupi.inputs.labels import Labels
 from tupi.methods.base import Fit, Method, check_positive
 from tupi.methods.supervised import Array, Positions, finished, known_items, predict_all, stacked_views, targets_of
-from tupi.paths import Watch
-from tupi.prepared import Prepared
 
 LENGTH_GRID = tuple(2.0 ** (k / 2) for k in range(4, -3, -1))
 RATIO_GRID = tuple(10.0 ** (k / 4) for k in range(-16, 17))  # from next to nothing but f, to next to no noise

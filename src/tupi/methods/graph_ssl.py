@@ -11,14 +11,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tupi.graphs import Graph, graph
-from tupi.labels import Labels, Pairs, Values, relabel, subset
+from tupi.algorithm.trajectory import Watch
+from tupi.embedding.graphs import Graph, graph
+from tupi.embedding.prepared import Prepared
+from tupi.embedding.sparse_solve import conjugate_gradients
+from tupi.inputs.labels import Labels, Pairs, Values, relabel, subset
 from tupi.methods.base import Fit, Method, check_positive
 from tupi.methods.spreading import best_setting, check_alpha, labelled_kernel, tuning_rows
 from tupi.methods.supervised import finished, known_items
-from tupi.paths import Watch
-from tupi.prepared import Prepared
-from tupi.sparse_solve import conjugate_gradients
 
 ALPHA_GRID = (0.9, 0.97, 0.99, 0.5)
 K_GRID = (10, 20, 5)

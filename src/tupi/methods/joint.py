@@ -7,16 +7,16 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.graphs import joint_points
-from tupi.prepared import Prepared
-from tupi.views import View
+from tupi.embedding.graphs import joint_points
+from tupi.embedding.prepared import Prepared
+from tupi.inputs.views import View
 
 
 def joint_view(prepared: Prepared, news: NDArray[np.float64] | None = None) -> View:
     """Return the views side by side as one view of the items that take part.
 
-    Each contributes the same mean squared distance whatever its dimension, as in `tupi.graphs`. Where an item lacks a
-    view it is put at the view's mean.
+    Each contributes the same mean squared distance whatever its dimension, as in `tupi.embedding.graphs`. Where an item
+    lacks a view it is put at the view's mean.
 
     Parameters
     ----------

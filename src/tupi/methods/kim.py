@@ -11,13 +11,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.denoiser import Step
-from tupi.errors import InputError
-from tupi.labels import Labels
+from tupi.algorithm.choice import choose
+from tupi.algorithm.denoiser import Step
+from tupi.algorithm.trajectory import Path, Stopped, Watch
+from tupi.embedding.prepared import Prepared
+from tupi.inputs.labels import Labels
 from tupi.methods.base import Fit, Method, check_positive
-from tupi.paths import Path, Stopped, Watch
-from tupi.prepared import Prepared
-from tupi.tuning import choose
+from tupi.runtime.errors import InputError
 
 LAM_GRID = (0.1, 0.3, 1.0)
 SIGMA2_GRID = (0.1, 0.3, 1.0)

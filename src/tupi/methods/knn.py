@@ -9,13 +9,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.errors import InputError
-from tupi.graphs import neighbors
-from tupi.labels import Labels
+from tupi.algorithm.trajectory import Watch
+from tupi.embedding.graphs import neighbors
+from tupi.embedding.prepared import Prepared
+from tupi.inputs.labels import Labels
 from tupi.methods.base import Fit, Method, check_positive
 from tupi.methods.sweeps import fit_swept
-from tupi.paths import Watch
-from tupi.prepared import Prepared
+from tupi.runtime.errors import InputError
 
 SHARE_GRID = (0.25, 0.5, 0.75, 1.0)
 K_GRID = (15, 5, 30)

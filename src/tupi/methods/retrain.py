@@ -10,9 +10,10 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from tupi.cross_validation import Judged, judge_settings
-from tupi.errors import InputError
-from tupi.labels import Labels, Pairs, Values
+from tupi.algorithm.trajectory import Watch
+from tupi.embedding.prepared import Prepared
+from tupi.inputs.labels import Labels, Pairs, Values
+from tupi.judging.folds import Judged, judge_settings
 from tupi.methods.base import Fit, Method, check_positive
 from tupi.methods.supervised import (
     Array,
@@ -24,9 +25,8 @@ from tupi.methods.supervised import (
     stacked_views,
     view_shares,
 )
-from tupi.paths import Watch
-from tupi.prepared import Prepared
 from tupi.rankers import RankNet
+from tupi.runtime.errors import InputError
 
 C_GRID = tuple(10.0 ** (k / 2) for k in range(-4, 9))
 LOGISTIC_GRID = tuple(10.0**k for k in range(5))

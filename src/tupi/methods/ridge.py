@@ -9,8 +9,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.cross_validation import judge_settings
-from tupi.labels import Labels, Pairs
+from tupi.algorithm.trajectory import Watch
+from tupi.embedding.prepared import Prepared
+from tupi.inputs.labels import Labels, Pairs
+from tupi.judging.folds import judge_settings
 from tupi.methods.base import Fit, Method, check_positive
 from tupi.methods.supervised import (
     Known,
@@ -22,8 +24,6 @@ from tupi.methods.supervised import (
     targets_of,
     view_shares,
 )
-from tupi.paths import Watch
-from tupi.prepared import Prepared
 
 Array = NDArray[np.float64]
 

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.cross_validation import judge_settings
-from tupi.errors import InputError
-from tupi.graphs import graph
-from tupi.labels import Labels, Values, labelled_items, relabel, subset
+from tupi.embedding.graphs import graph
+from tupi.embedding.prepared import Prepared
+from tupi.inputs.labels import Labels, Values, labelled_items, relabel, subset
+from tupi.judging.folds import judge_settings
 from tupi.methods.base import check_positive
-from tupi.prepared import Prepared
+from tupi.runtime.errors import InputError
 
 TUNING_LABELS = 200  # more would hardly change the choice, and each takes a sparse solve per setting
 N_REPEATS = 4

@@ -9,27 +9,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.denoiser import Step
-from tupi.errors import InputError
-from tupi.labels import Labels, Pairs, Values, labelled_items, relabel, subset
+from tupi.algorithm.denoiser import Step
+from tupi.algorithm.trajectory import Watch
+from tupi.embedding.prepared import Prepared
+from tupi.inputs.labels import Labels, Pairs, Values, labelled_items, relabel, subset
+from tupi.inputs.problem import standardize
+from tupi.inputs.views import BLOCK
 from tupi.methods.base import Fit, Method
 from tupi.methods.columns import from_scores, from_shares, from_values
-from tupi.paths import Watch
-from tupi.prepared import Prepared
-from tupi.problem import standardize
 from tupi.rankers.rank_loss import PairLoss, RankLoss, ValueLoss
 from tupi.rankers.rank_svm import minimise
-from tupi.views import BLOCK
+from tupi.runtime.errors import InputError
 
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
 
 CACHED_ENTRIES = 2**27  # one gigabyte of doubles: beyond it views are read again rather than kept side by side
-
-
-@dataclass(frozen=True, eq=False)
-class CalibratedFit(Fit):
-    """A fit whose columns were fitted to values: restored by ``columns * scale + shift``, they need no further care."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,8 +213,7 @@ def finished(
     if watch is not None:
         for step in steps:
             watch(step)
-    kind = CalibratedFit if calibrated else Fit
-    return kind(columns, params, steps, [], notes)
+    return Fit(columns, params, steps, [], notes, calibrated=calibrated)
 
 
 def nearest_probabilities(scores: Array) -> Array:

@@ -14,13 +14,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.denoiser import Step
-from tupi.labels import Labels, labelled_items
+from tupi.algorithm.choice import choose
+from tupi.algorithm.denoiser import Step
+from tupi.algorithm.trajectory import Path, Stopped, Watch
+from tupi.embedding.prepared import Prepared
+from tupi.inputs.labels import Labels, labelled_items
 from tupi.methods.base import Fit, Method
-from tupi.methods.supervised import CalibratedFit
-from tupi.paths import Path, Stopped, Watch
-from tupi.prepared import Prepared
-from tupi.tuning import choose
 
 Array = NDArray[np.float64]
 Swept = TypeVar("Swept", bound=Method)
@@ -78,21 +77,23 @@ def fit_swept(
 
         return prepared.once((setting, name, tuple(values)), lambda: ValuePath(prepared, steps()))
 
-    kind = CalibratedFit if prepared.problem.task == "regression" else Fit
+    calibrated = prepared.problem.task == "regression"
     if labels is None:
         steps = _first_two(path_of(settings[0]), watch)
         value = values[0] if len(steps) > 1 else 0.0
-        return kind(steps[-1].f, settings[0].params() | {name: value}, steps, [])
+        return Fit(steps[-1].f, settings[0].params() | {name: value}, steps, [], calibrated=calibrated)
     choice = choose(settings, path_of, prepared, labels, patience=len(values) + 1, watch=watch)
     steps, tried = choice.path.upto(choice.t), len(settings) * len(values)
     if choice.t == 0:
         note = f"None of {tried} settings scored better on the labels than the initial predictions."
-        return kind(prepared.f, choice.setting.params() | {name: 0.0}, steps, choice.scores[:1], (note,))
+        params = choice.setting.params() | {name: 0.0}
+        return Fit(prepared.f, params, steps, choice.scores[:1], (note,), calibrated=calibrated)
     chosen = choice.setting.params() | {name: values[choice.t - 1]}
     listed = ", ".join(f"{key}={value:g}" for key, value in chosen.items() if value is not None)
     note = f"{listed} scored best of {tried} settings on the labels."
     ends = [steps[0], replace(steps[-1], t=1)]
-    return kind(steps[-1].f, chosen, ends, [choice.scores[0], choice.scores[choice.t]], (note,))
+    scores = [choice.scores[0], choice.scores[choice.t]]
+    return Fit(steps[-1].f, chosen, ends, scores, (note,), calibrated=calibrated)
 
 
 def _first_two(path: Path, watch: Watch | None) -> list[Step]:

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 
-from tupi.errors import InputError
-from tupi.labels import Labels
+from tupi.algorithm.trajectory import Watch
+from tupi.embedding.prepared import Prepared
+from tupi.inputs.labels import Labels
 from tupi.methods.base import Fit, Method, check_positive
 from tupi.methods.supervised import Array, finished, known_items, predict_all, stacked_views, view_columns
-from tupi.paths import Watch
-from tupi.prepared import Prepared
+from tupi.runtime.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,25 +10,25 @@ from typing import ClassVar
 
 import numpy as np
 
-from tupi.compiling import COMPILING, is_compiled
-from tupi.denoiser import Engine, Run, Step
-from tupi.engines import ENGINES
-from tupi.engines.exact import ExactEngine
-from tupi.engines.fused import FusedEngine
-from tupi.engines.lowrank import LowRankEngine
-from tupi.engines.passes import descend
-from tupi.errors import InputError, nearest
-from tupi.kernels.bandwidth import check_bandwidth, squared_bandwidth
-from tupi.kernels.embedding import KERNELS, EmbeddingOptions, embed, exact_kernel
-from tupi.labels import Labels
+from tupi.algorithm.choice import choose
+from tupi.algorithm.denoiser import Engine, Run, Step
+from tupi.algorithm.engines import ENGINES
+from tupi.algorithm.engines.exact import ExactEngine
+from tupi.algorithm.engines.fused import FusedEngine
+from tupi.algorithm.engines.lowrank import LowRankEngine
+from tupi.algorithm.engines.passes import descend
+from tupi.algorithm.optimizers import MOMENTA
+from tupi.algorithm.trajectory import Path, Stopped, Watch
+from tupi.embedding.bandwidth import check_bandwidth, squared_bandwidth
+from tupi.embedding.embedding import KERNELS, EmbeddingOptions, embed, exact_kernel
+from tupi.embedding.prepared import Prepared
+from tupi.inputs.labels import Labels
+from tupi.inputs.views import View
 from tupi.methods.base import Fit, Method, check_positive
 from tupi.methods.joint import joint_view
-from tupi.optimizers import MOMENTA
-from tupi.paths import Path, Stopped, Watch
-from tupi.prepared import Prepared
-from tupi.threads import threads_for
-from tupi.tuning import choose
-from tupi.views import View
+from tupi.runtime.compiling import COMPILING, is_compiled
+from tupi.runtime.errors import InputError, nearest
+from tupi.runtime.threads import threads_for
 
 LAM_GRID = (0.1, 0.4, 1.5)
 SIGMA_W2_GRID = (0.01, 0.05, 0.3)
@@ -54,7 +54,7 @@ class Tupi(Method):
     rank : int
         K: basis points per view.
     bandwidth : str or float
-        Width rule of the views' Gaussian kernels, see `tupi.kernels.bandwidth`.
+        Width rule of the views' Gaussian kernels, see `tupi.embedding.bandwidth`.
     prediction_bandwidth : str or float
         Width rule of the predictions' kernel.
     scaling : {"columns", "view"}

@@ -9,8 +9,8 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tupi.errors import InputError
 from tupi.rankers.targets import Targets, check_targets
+from tupi.runtime.errors import InputError
 
 Floats = NDArray[np.float64]
 

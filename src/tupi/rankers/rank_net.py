@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tupi.errors import InputError
 from tupi.rankers.base import Ranker, standardiser
 from tupi.rankers.targets import Targets
+from tupi.runtime.errors import InputError
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from tupi.errors import InputError
 from tupi.rankers.base import Ranker, standardiser
 from tupi.rankers.rank_loss import RankLoss
 from tupi.rankers.targets import Targets
+from tupi.runtime.errors import InputError
 
 Floats = NDArray[np.float64]
 

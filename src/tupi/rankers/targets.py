@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tupi.errors import InputError
-from tupi.labels import Pairs, pairwise_accuracy
-from tupi.numbers import as_numbers
+from tupi.inputs.labels import Pairs, pairwise_accuracy
+from tupi.inputs.numbers import as_numbers
 from tupi.rankers.rank_loss import PairLoss, RankLoss, ValueLoss
+from tupi.runtime.errors import InputError
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

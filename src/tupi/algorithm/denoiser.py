@@ -1,0 +1,233 @@
+"""Algorithm 1 of the paper (label ``a:mainalg``), for one setting or for many side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from tupi.algorithm.energy import Objective, Vector, view_weights
+from tupi.algorithm.optimizers import MAX_HALVINGS, MOMENTA, HeavyBall
+
+ROUNDING = 1e-7  # of the energy, as a share of the most that it can be: sums of float32
+
+
+class State(Protocol):
+    """Where a run stands between two steps."""
+
+    @property
+    def f(self) -> Vector:
+        """The predictions f(t), with mean 0 and deviation 1."""
+
+    @property
+    def dependence(self) -> Vector:
+        """Normalised HSIC of f(t) with each view."""
+
+
+class Descent(Protocol):
+    """The energies of one step of Algorithm 1 while they are minimised, for several runs."""
+
+    @property
+    def energies(self) -> Vector:
+        """The energy of each run where it stands."""
+
+    def move(self, lengths: Vector, momenta: Vector) -> tuple[Vector, Vector]:
+        """Try momentum * last move - length * gradient.
+
+        Returns
+        -------
+        energies : ndarray of shape (runs,)
+            The energy there.
+        products : ndarray of shape (runs, 3)
+            With gradient g, its change y and the last move s: g.g, s.y and y.y.
+        """
+
+    def shorten(self, runs: Sequence[int], lengths: Sequence[float]) -> Vector:
+        """Try other lengths from the same points without momentum, for some runs; return the energies there."""
+
+    def accept(self, runs: Sequence[int]) -> None:
+        """Go where these runs tried to; the others stay."""
+
+    def finish(self) -> list[Any]:
+        """Return the states that were reached, standardised."""
+
+
+class Engine(Protocol):
+    """How sums over items are computed."""
+
+    def begin(self, f: Vector) -> Any:
+        """Return the state at the initial predictions."""
+
+    def descent(
+        self, states: list[Any], weights: list[Vector], lams: list[float], extra: Objective | None = None
+    ) -> Descent:
+        """Return the energies of the step that begins at these states (label ``e:denoisingalgorithm``).
+
+        ``extra`` is added to each, a function of f with its gradient.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """The state after t steps.
+
+    Attributes
+    ----------
+    t : int
+        How many steps were taken; 0 is the initial prediction.
+    f : ndarray of shape (n,)
+        The predictions f(t), with deviation one.
+    weights : ndarray of shape (m,)
+        w_i(t), by which the next step would be taken.
+    dependence : ndarray of shape (m,)
+        Normalised HSIC of f(t) with each view.
+    energies : tuple of float
+        The energy along the minimisation that led here; empty for t = 0.
+    """
+
+    t: int
+    f: Vector
+    weights: Vector
+    dependence: Vector
+    energies: tuple[float, ...] = ()
+
+
+class Run(Iterator[Step]):
+    """The steps f(0), f(1), ..., f(T) of Algorithm 1 under one setting, computed as they are asked for.
+
+    `advance` computes the next step of many runs at once, which reads the embedding as often as for one.
+
+    Parameters
+    ----------
+    engine : Engine
+        Computes dependences and energies.
+    f : ndarray of shape (n,)
+        Initial predictions f^I with mean 0 and deviation 1.
+    lam, sigma_w2 : float
+        lambda of label ``e:denoisingalgorithm``, sigma_w^2 of label ``e:wupdate``.
+    n_iter : int
+        T, the number of steps.
+    optimizer : {"gradient", "momentum"}
+        How each step's energy is minimised.
+    inner_iter : int
+        How many moves each minimisation makes.
+    discount : bool
+        Whether views count only for what they have beyond f^I, which is 1 minus their normalised HSIC with it.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        f: Vector,
+        lam: float,
+        sigma_w2: float,
+        n_iter: int,
+        optimizer: str = "gradient",
+        inner_iter: int = 4,
+        discount: bool = False,
+    ) -> None:
+        self.engine, self.lam, self.sigma_w2, self.n_iter, self.inner_iter = engine, lam, sigma_w2, n_iter, inner_iter
+        self.minimizer = HeavyBall(MOMENTA[optimizer])
+        self.t = 0
+        self._initial, self._discount = f, discount
+        self._news: Vector | None = None
+        self.state: Any = None
+        self.next: Step | None = None
+
+    def __next__(self) -> Step:
+        """Return the next step, from what `advance` left or computed now."""
+        if self.next is None:
+            advance([self])
+        step, self.next = self.next, None
+        if step is None:
+            raise StopIteration
+        return step
+
+    def begin(self) -> None:
+        """Make step 0 the next one."""
+        self.state = self.engine.begin(self._initial)
+        if self._discount:
+            self._news = np.clip(1.0 - self.state.dependence, 0.0, 1.0)
+        self.next = self._step(0, ())
+
+    def arrive(self, state: State, energies: list[float]) -> None:
+        """Make the step that ended at this state the next one."""
+        self.state = state
+        self.t += 1
+        self.next = self._step(self.t, tuple(energies))
+
+    @property
+    def weights(self) -> Vector:
+        """w_i(t)."""
+        return view_weights(self.state.dependence, self.sigma_w2, self._news)
+
+    def _step(self, t: int, energies: tuple[float, ...]) -> Step:
+        f = self.state.f if t else self._initial  # exactly what came in, not through a grid and back
+        return Step(t, f, self.weights, self.state.dependence, energies)
+
+
+def advance(runs: Sequence[Run]) -> None:
+    """Compute the next step of each run, unless it is there already or the run has ended.
+
+    Runs must share their engine and the number of moves per step.
+    """
+    pending = [run for run in runs if run.next is None]
+    for run in pending:
+        if run.state is None:
+            run.begin()
+    going = [run for run in pending if run.next is None and run.t < run.n_iter]
+    if not going:
+        return
+    descent = going[0].engine.descent(
+        [run.state for run in going], [run.weights for run in going], [run.lam for run in going]
+    )
+    rounding = ROUNDING * (1.0 + np.array([run.lam for run in going]))
+    energies = _minimize(
+        descent, [run.minimizer for run in going], going[0].inner_iter, len(going[0].state.f), rounding
+    )
+    for run, state, values in zip(going, descent.finish(), energies, strict=True):
+        run.arrive(state, values)
+
+
+def _minimize(
+    descent: Descent, minimizers: list[HeavyBall], max_iter: int, n: int, rounding: Vector
+) -> list[list[float]]:
+    """Minimise the energies of all runs side by side; return how each went down.
+
+    Where a move raises the energy by no more than ``rounding``, nobody can tell whether it does: the run stays until
+    the next step, and its minimiser keeps the length. A move that raises it by more is shortened.
+    """
+    energies = [[float(energy)] for energy in descent.energies]
+    if any(minimizer.length is None for minimizer in minimizers):
+        zero = np.zeros(len(minimizers))
+        _, products = descent.move(zero, zero)
+        for minimizer, (gg, _, _) in zip(minimizers, products, strict=True):
+            if minimizer.length is None:
+                minimizer.begin(float(gg), n)
+    going = set(range(len(minimizers)))
+    for iteration in range(max_iter):
+        moving = np.array([m in going for m in range(len(minimizers))])
+        lengths = np.array([minimizer.length for minimizer in minimizers]) * moving
+        momenta = np.array([minimizer.momentum for minimizer in minimizers]) * moving
+        new_energies, products = descent.move(lengths, momenta)
+        if iteration > 0:
+            for m in going:
+                minimizers[m].learn(float(products[m, 1]), float(products[m, 2]))
+        rising = sorted(going)
+        for halvings in range(1 + MAX_HALVINGS):
+            rise = {m: new_energies[m] - energies[m][-1] for m in rising}
+            going -= {m for m in rising if 0 < rise[m] <= rounding[m]}
+            rising = [m for m in rising if m in going and not rise[m] <= 0]
+            if not rising or halvings == MAX_HALVINGS:
+                break
+            new_energies[rising] = descent.shorten(rising, [minimizers[m].rejected() for m in rising])
+        going -= set(rising)
+        if not going:
+            break
+        for m in going:
+            minimizers[m].accepted()
+            energies[m].append(float(new_energies[m]))
+        descent.accept(sorted(going))
+    return energies

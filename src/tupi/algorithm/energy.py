@@ -1,0 +1,123 @@
+"""The paper's energy (label ``e:denoisingalgorithm``), its gradient, and the weights (label ``e:wupdate``).
+
+With weights that sum to one, the energy of f at step t is
+
+    O(f) = 1 + lam - <K~_f, G_t>,    G_t = K~_f(t) + lam sum_i w_i(t) K~_i,
+
+so it is minimal where the normalised kernel of f aligns best with one fixed target. Both forms here compute that: on
+whole kernel matrices, and on factors with Z = C phi(f), N = ||Z^T Z||_F and J = sum_c a_c ||U_c^T Z||_F^2 / N, for
+which dJ/dZ = (2/N) (sum_c a_c U_c U_c^T Z - (J/N) Z Z^T Z) and item k's gradient is that row dotted with phi'(f_k).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tupi.embedding.embedding import Embedding, centered
+from tupi.embedding.predictions import PredictionKernel
+
+Vector: TypeAlias = NDArray[np.float64]
+Matrix: TypeAlias = NDArray[np.float64]
+
+
+Objective: TypeAlias = Callable[[Vector], tuple[float, Vector]]  # f -> (energy, gradient)
+
+
+def both(one: Objective, other: Objective | None) -> Objective:
+    """Return the sum of two energies, or the first if there is no second."""
+    if other is None:
+        return one
+
+    def total(f: Vector) -> tuple[float, Vector]:
+        (energy, gradient), (more, further) = one(f), other(f)
+        return energy + more, gradient + further
+
+    return total
+
+
+def view_weights(dependence: Vector, sigma_w2: float, news: Vector | None = None) -> Vector:
+    """Return w_i(t) of each view from its normalised HSIC with f(t) (label ``e:wupdate``).
+
+    The squared distance is d^2 = 1 - HSIC; differences are taken first, so that a tiny ``sigma_w2`` picks the single
+    most dependent view instead of dividing zero by zero.
+
+    Parameters
+    ----------
+    dependence : ndarray of shape (m,)
+        Normalised HSIC of f(t) with each view.
+    sigma_w2 : float
+        sigma_w^2.
+    news : ndarray of shape (m,), optional
+        What each view has beyond f^I, from 0 for a copy to 1. Then w_i is proportional to
+        news_i exp(-(1 - news_i HSIC_i) / sigma_w2): to be a copy helps as little as to be unrelated.
+    """
+    if news is None:
+        news = np.ones_like(dependence)
+    merit = news * dependence
+    weights = news * np.exp((merit - merit.max()) / sigma_w2)
+    return weights / weights.sum() if weights.any() else np.full(len(weights), 1.0 / len(weights))
+
+
+def factor_alignment(Z: Matrix, embedding: Embedding) -> Vector:
+    """Return <K~_f, K~_i> for each view: the normalised HSIC, from factors."""
+    products = embedding.factors.T @ Z
+    per_view = np.add.reduceat(np.einsum("ij,ij->i", products, products), embedding.offsets[:-1])
+    return per_view / np.linalg.norm(Z.T @ Z)
+
+
+class FactorObjective:
+    """The energy on factors.
+
+    Parameters
+    ----------
+    kernel : PredictionKernel
+        The feature map of f.
+    anchor : ndarray of shape (n, r)
+        Normalised factor of K~_f(t).
+    embedding : Embedding
+        Factors of the views.
+    weights : ndarray of shape (m,)
+        w_i(t), which sum to one.
+    lam : float
+        lambda.
+    """
+
+    def __init__(
+        self, kernel: PredictionKernel, anchor: Matrix, embedding: Embedding, weights: Vector, lam: float
+    ) -> None:
+        self.kernel, self.anchor, self.U, self.lam = kernel, anchor, embedding.factors, lam
+        self.per_column = np.repeat(lam * weights, np.diff(embedding.offsets))[:, None]
+
+    def __call__(self, f: Vector) -> tuple[float, Vector]:
+        """Return the energy at f and its gradient."""
+        phi, slopes = self.kernel.features_and_slopes(f)
+        Z = phi - phi.mean(axis=0)
+        gram = Z.T @ Z
+        N = np.linalg.norm(gram)
+        at_anchor, at_views = self.anchor.T @ Z, self.U.T @ Z
+        J = (np.sum(at_anchor**2) + np.sum(self.per_column * at_views**2)) / N
+        dJ = (self.anchor @ at_anchor + self.U @ (self.per_column * at_views) - Z @ (gram * (J / N))) * (2.0 / N)
+        return float(1.0 + self.lam - J), -np.einsum("ij,ij->i", dJ, slopes)
+
+
+class MatrixObjective:
+    """The energy on whole kernel matrices, for the centred target G_t."""
+
+    def __init__(self, sigma2: float, target: Matrix, lam: float) -> None:
+        self.sigma2, self.target, self.lam = sigma2, target, lam
+
+    def __call__(self, f: Vector) -> tuple[float, Vector]:
+        """Return the energy at f and its gradient."""
+        difference = f[:, None] - f[None, :]
+        K = np.exp(difference**2 / -self.sigma2)
+        Kc = centered(K)
+        N = np.linalg.norm(Kc)
+        J = np.sum(Kc * self.target) / N
+        dJ_dK = (self.target - Kc * (J / N)) / N
+        # K_kl depends on f_k and f_l alike, hence the factor 2; dK/df_k = K (-2 / sigma2) (f_k - f_l)
+        gradient = np.sum(dJ_dK * K * difference, axis=1) * (-4.0 / self.sigma2)
+        return float(1.0 + self.lam - J), -gradient

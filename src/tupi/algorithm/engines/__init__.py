@@ -1,0 +1,3 @@
+"""Engines: how sums over items are computed. All are a `tupi.algorithm.denoiser.Engine`."""
+
+ENGINES = ("fused", "reference", "exact", "dask")

@@ -1,0 +1,310 @@
+"""One compiled pass over the items: it reads the embedding once and advances any number of runs of Algorithm 1.
+
+The predictions are one-dimensional, so anything that depends on f_k alone can be tabulated on a grid of f and looked up
+by linear interpolation. A sum over items of U_k phi(f_k)^T then needs only the grid sums S_g = sum_k hat_g(f_k) U_k,
+and a gradient only the table H_g = A phi'(g): two multiplications per entry of U instead of one per entry and feature.
+
+A row of the embedding is followed by the item's own features at f(t), the anchor of the step. They are functions of
+f(t)_k, so they are looked up too, instead of being stored for each run.
+
+The runs take turns on a block of rows that stays in the second cache, while the next block is being fetched. Within a
+block, rows are taken in the order of their grid cells (`tupi.algorithm.engines.rows`).
+
+Items are split into parts whose number depends on n alone, and parts are added in a fixed order: the result does not
+depend on how many threads there are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from tupi.algorithm.engines.rows import add, as_float, count, look_up_anchors, multiply
+from tupi.embedding.embedding import LANES
+
+ITEMS_PER_PART = 16_384
+MAX_PARTS = 16
+ONE = np.uint32(1)  # no index is negative, which compiled code need not check if it can tell by the type
+BLOCK = 320  # rows that are worked on while they are in cache
+Array = NDArray[Any]
+
+
+@numba.njit(cache=True)
+def part_bounds(n: int) -> Array:
+    """Return where each part of n items begins, and n."""
+    parts = min(MAX_PARTS, 1 + n // ITEMS_PER_PART)
+    bounds = np.empty(parts + 1, np.int64)
+    for part in range(parts + 1):
+        bounds[part] = part * n // parts
+    return bounds
+
+
+@numba.njit(cache=True, fastmath=True)
+def _locate(x: Array, cells: int, cell: Array, share: Array) -> tuple[Any, Any]:
+    """Write the grid cells of positions in grid units, and how far into them; return the lowest and highest.
+
+    Positions beyond the grid are taken to its ends.
+    """
+    last, lowest, highest = np.int32(cells - 1), np.int32(cells - 1), np.int32(0)
+    for i in range(len(x)):
+        at = min(max(x[i], 0.0), float(cells))
+        b = max(min(np.int32(at), last), np.int32(0))
+        cell[i] = b
+        share[i] = at - b
+        lowest, highest = min(lowest, b), max(highest, b)
+    return lowest, highest
+
+
+@numba.njit(cache=True)
+def _sort(
+    cell: Array, share: Array, lowest: int, highest: int, starts: Array, order: Array, cells: Array, shares: Array
+) -> None:
+    """Write rows, their cells and shares in the order of cells; equal ones stay as they are."""
+    starts[lowest : highest + 2] = 0
+    for i in range(len(cell)):
+        starts[cell[i] + ONE] += ONE
+    for c in range(lowest + 1, highest + 1):
+        starts[c] += starts[c - 1]
+    for i in range(len(cell)):
+        b = cell[i]
+        at = starts[b]
+        order[at], cells[at], shares[at] = i, b, share[i]
+        starts[b] = at + ONE
+
+
+@numba.njit(cache=True, fastmath=True)
+def _move(
+    x: Array,
+    velocity: Array,
+    before: Array,
+    push: Array,
+    slope: Array,
+    length: float,
+    momentum: float,
+    end: float,
+    gradient: Array,
+    new_x: Array,
+    new_velocity: Array,
+    products: Array,
+) -> None:
+    """Write gradient and new positions of some items; add up what tells the curvature. See `descend`."""
+    gg, vy, yy = 0.0, 0.0, 0.0
+    for i in range(len(x)):
+        v = velocity[i]
+        g: Any = slope[i] if 0.0 < x[i] < end else np.float32(0.0)
+        if len(push) > 0:
+            g += push[i]
+        y = g - before[i]
+        gg += g * g
+        vy += v * y
+        yy += y * y
+        step = momentum * v - length * g
+        gradient[i] = g
+        new_velocity[i] = step
+        new_x[i] = x[i] + step
+    products[0] += gg
+    products[1] += vy
+    products[2] += yy
+
+
+@numba.njit(cache=True, inline="always")
+def _clear(sums: Array, touched: Array, b: int) -> None:
+    """Set the rows up to grid points b and b + 1 to zero when they are first touched."""
+    if touched[0] > touched[1]:
+        touched[0], touched[1] = b, b - 1
+    while touched[1] < b + 1:
+        touched[1] += 1
+        sums[touched[1], :] = 0.0
+    while touched[0] > b:
+        touched[0] -= 1
+        sums[touched[0], :] = 0.0
+
+
+@numba.njit(cache=True, parallel=True, fastmath=True)
+def _add_parts(partial: Array, touched: Array, S: Array, anew: bool) -> None:
+    """Add the sums of all parts to S, in float64; the last block of several may have fewer than there is room for."""
+    parts = len(touched)
+    _, runs, points, width = partial.shape
+    for g in numba.prange(runs * points):
+        m, point = g // points, g % points
+        if anew:
+            S[m, point] = 0.0
+        for part in range(parts):
+            if touched[part, m, 0] <= point <= touched[part, m, 1]:
+                for j in range(width):
+                    S[m, point, j] += partial[part, m, point, j]
+
+
+@numba.njit(cache=True)
+def _descend_part(
+    U: Array,
+    first: int,
+    begin: int,
+    end: int,
+    x: Array,
+    velocity: Array,
+    before: Array,
+    anchor_x: Array,
+    anchor: Array,
+    H: Array,
+    h: Array,
+    push: Array,
+    lengths: Array,
+    momenta: Array,
+    gradient: Array,
+    new_x: Array,
+    new_velocity: Array,
+    sums: Array,
+    touched: Array,
+    tallies: Array,
+    products: Array,
+) -> None:
+    """Do what `descend` says for rows from ``begin`` to ``end``; ``touched`` tells which grid points have sums."""
+    runs, points, r = anchor.shape
+    cells = points - 1
+    room, own = np.empty((BLOCK, U.shape[1]), np.float32), np.empty((BLOCK, r), np.float32)
+    whole, starts = np.empty((3, BLOCK), np.uint32), np.empty(points + 1, np.uint32)
+    real = np.empty((3, BLOCK), np.float32)
+    touched[:, 0], touched[:, 1] = 1, 0
+    for start in range(begin, end, BLOCK):
+        size = min(BLOCK, end - start)
+        cell, order, in_order = whole[0, :size], whole[1, :size], whole[2, :size]
+        share, share_in_order, slope = real[0, :size], real[1, :size], real[2, :size]
+        W, at = as_float(U, start, size, room)
+        items = slice(first + start, first + start + size)
+        for m in range(runs):
+            _locate(anchor_x[m, items], cells, cell, share)
+            ahead = end if m == 0 else 0  # one fetch of the next block for all runs
+            look_up_anchors(anchor[m], cell, share, own, U, start + BLOCK, ahead)
+            lowest, highest = _locate(x[m, items], cells, cell, share)
+            _sort(cell, share, lowest, highest, starts, order, in_order, share_in_order)
+            multiply(W, at, own, order, in_order, share_in_order, H[m], h[m], slope)
+            _move(
+                x[m, items], velocity[m, items], before[m, items], push[m, items], slope, lengths[m], momenta[m],
+                float(cells), gradient[m, items], new_x[m, items], new_velocity[m, items], products[m],
+            )  # fmt: skip
+            lowest, highest = _locate(new_x[m, items], cells, cell, share)
+            _clear(sums[m], touched[m], lowest)
+            _clear(sums[m], touched[m], highest)
+            _sort(cell, share, lowest, highest, starts, order, in_order, share_in_order)
+            add(W, at, own, order, in_order, share_in_order, sums[m])
+            count(in_order, share_in_order, tallies[m])
+
+
+@numba.njit(cache=True, parallel=True)
+def _descend_parts(
+    U: Array,
+    first: int,
+    bounds: Array,
+    x: Array,
+    velocity: Array,
+    before: Array,
+    anchor_x: Array,
+    anchor: Array,
+    H: Array,
+    h: Array,
+    push: Array,
+    lengths: Array,
+    momenta: Array,
+    gradient: Array,
+    new_x: Array,
+    new_velocity: Array,
+    partial: Array,
+    touched: Array,
+    tallies: Array,
+    products: Array,
+) -> None:
+    """Do `_descend_part` for all parts; alone in a function, since compiling code for several threads takes seconds."""
+    for part in numba.prange(len(bounds) - 1):
+        _descend_part(
+            U, first, bounds[part], bounds[part + 1], x, velocity, before, anchor_x, anchor, H, h, push, lengths,
+            momenta, gradient, new_x, new_velocity, partial[part], touched[part], tallies[part], products[part],
+        )  # fmt: skip
+
+
+@numba.njit(cache=True)
+def descend(
+    U: Array,
+    first: int,
+    x: Array,
+    velocity: Array,
+    before: Array,
+    anchor_x: Array,
+    anchor: Array,
+    H: Array,
+    h: Array,
+    push: Array,
+    lengths: Array,
+    momenta: Array,
+    gradient: Array,
+    new_x: Array,
+    new_velocity: Array,
+    S: Array,
+    tallies: Array,
+    products: Array,
+    partial: Array,
+) -> None:
+    """Take one step of each run: the gradient at x, x moved, and the grid sums at the new x, in one read of U.
+
+    The gradient is g_k = [U_k, anchor(x'_k)] . H(x_k) + h(x_k) + push_k, with H and h interpolated linearly on the
+    grid; an item beyond the grid has only the last term. The new velocity is momentum * velocity - length * g, and the
+    new x is x plus that. With zero lengths and momenta this gives gradient and sums at x itself.
+
+    Rows are summed in float32 within a part, where a grid point sees a few hundred items, and in float64 over parts.
+
+    Parameters
+    ----------
+    U : ndarray of shape (rows, R), float32
+        The embedding of items ``first``, ``first + 1``, ...
+    first : int
+        The first row's item.
+    x : ndarray of shape (runs, n)
+        Predictions in grid units.
+    velocity, before : ndarray of shape (runs, n), float32
+        How x was moved last, and the gradient before that.
+    anchor_x : ndarray of shape (runs, n)
+        Where each item's anchor is looked up: x at f(t).
+    anchor : ndarray of shape (runs, G, r), float32
+        Features of the predictions on the grid, centred.
+    H : ndarray of shape (runs, G, R + r), float32
+        The table that multiplies rows.
+    h : ndarray of shape (runs, G)
+        What depends on the prediction alone.
+    push : ndarray of shape (runs, n) or (runs, 0), float32
+        A gradient that was computed elsewhere.
+    lengths, momenta : ndarray of shape (runs,)
+        Of the step.
+    gradient, new_velocity : ndarray of shape (runs, n), float32
+        Where to write.
+    new_x : ndarray of shape (runs, n)
+        Where to write.
+    S : ndarray of shape (runs, G, R + r)
+        Where to write sum_k hat_g(x_k) [U_k, anchor(x'_k)] at the new x; those of later rows (``first`` > 0) are added.
+    tallies : ndarray of shape (runs, 3, G)
+        The same for sums of hat_g, hat_g^2 and hat_g hat_{g+1}.
+    products : ndarray of shape (runs, 3)
+        The same for g.g, velocity.(g - before) and (g - before).(g - before).
+    partial : ndarray of shape (parts, runs, G, R + r), float32
+        Room to work in: sums of each part.
+    """
+    runs, points, r = anchor.shape
+    if U.shape[1] % LANES != 0 or r % LANES != 0 or H.shape[2] != U.shape[1] + r:
+        raise ValueError("rows of U and anchor need whole numbers of vectors, and H as many columns as both")
+    bounds = part_bounds(len(U))
+    parts = len(bounds) - 1
+    touched = np.empty((parts, runs, 2), np.int64)
+    part_products = np.zeros((parts, runs, 3))
+    part_tallies = np.zeros((parts, runs, 3, points))
+    _descend_parts(
+        U, first, bounds, x, velocity, before, anchor_x, anchor, H, h, push, lengths, momenta, gradient, new_x,
+        new_velocity, partial, touched, part_tallies, part_products,
+    )  # fmt: skip
+    if first == 0:
+        products[:], tallies[:] = 0.0, 0.0
+    for part in range(parts):
+        products += part_products[part]
+        tallies += part_tallies[part]
+    _add_parts(partial, touched, S, first == 0)

@@ -1,0 +1,191 @@
+"""Checkpoints: where runs stand, every few steps, in a folder that client and workers share.
+
+A checkpoint is a folder ``step-00010`` with one file of positions per block, written by the workers, and a file
+``state.npz`` of everything else, written last: a checkpoint without it does not count. Reading one back also cuts the
+chain of moves that Dask would have to repeat if a worker died.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tupi.algorithm.denoiser import Step
+from tupi.algorithm.engines.table import Table
+from tupi.cluster.engine import Blocks, DaskEngine, DaskState, gathered
+from tupi.cluster.moves import Trial
+from tupi.cluster.paths import NOTHING, Paths
+from tupi.runtime.atomic import replacing
+from tupi.runtime.errors import InputError
+
+FORMAT = 2  # 1 knew its data by their mean and spread only
+KEPT = 2  # checkpoints
+Array = NDArray[Any]
+
+
+def write_positions(trial: Trial, path: Path) -> bool:
+    """Write a block's positions to a file, whole or not at all."""
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        np.save(file, trial.x, allow_pickle=False)
+    return True
+
+
+def read_positions(path: Path) -> Trial:
+    """Read a block's positions."""
+    x = np.load(path, allow_pickle=False)
+    return Trial(x, x)
+
+
+def fingerprint(*parts: Any) -> str:
+    """Return a hash of arrays, numbers and text: equal for equal input, down to the last bit of each array."""
+    digest = hashlib.blake2b()
+    for part in parts:
+        if isinstance(part, np.ndarray):
+            digest.update(f"{part.dtype.str}{part.shape}".encode())
+            digest.update(np.ascontiguousarray(part).view(np.uint8).data if part.size else b"")
+        else:
+            digest.update(repr(part).encode())
+        digest.update(b"|")
+    return digest.hexdigest()
+
+
+class Checkpoint:
+    """Saves paths every few steps, and finds where an earlier call stopped.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Where; client and workers must both see it under this name.
+    every : int
+        Steps between two checkpoints.
+    key : str
+        Fingerprint of inputs and settings.
+    """
+
+    def __init__(self, folder: str | Path, every: int, key: str) -> None:
+        self.folder, self.every, self.key = Path(folder).resolve(), every, key
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise InputError(f"checkpoint: {str(folder)!r} cannot be made ({problem.strerror}).") from None
+
+    def _saved(self) -> list[Path]:
+        return sorted(path.parent for path in self.folder.glob("step-*/state.npz"))
+
+    def resume(self, paths: Paths, engine: DaskEngine) -> int:
+        """Bring paths to where the last checkpoint left them; return the step, 0 if there is none."""
+        saved = self._saved()
+        if not saved:
+            return 0
+        with np.load(saved[-1] / "state.npz", allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        meta = json.loads(str(arrays["meta"]))
+        if meta["format"] != FORMAT:
+            raise InputError(
+                f"checkpoint: {str(self.folder)!r} was written by another version of tupi (format {meta['format']}); "
+                f"accepted: format {FORMAT}, or an empty folder."
+            )
+        if meta["key"] != self.key:
+            raise InputError(
+                f"checkpoint: {str(self.folder)!r} holds a run with other inputs or settings; accepted: the same ones, "
+                "or an empty folder."
+            )
+        for k, run in enumerate(paths.runs):
+            paths.steps[k] = [
+                Step(t, NOTHING, arrays[f"weights-{k}"][t], arrays[f"dependence-{k}"][t], tuple(energies))
+                for t, energies in enumerate(meta["energies"][k])
+            ]
+            paths.values[k] = list(arrays[f"values-{k}"])
+            run.begin()  # what a run remembers of its initial state
+            run.next, run.t = None, meta["t"][k]
+            run.minimizer.length = meta["length"][k]
+            run.minimizer._curvatures.extend(meta["curvatures"][k])
+        trials = _read(engine.blocks, saved[-1], "block")
+        for row, k in enumerate(meta["live"]):
+            paths.runs[k].state = _state(engine, arrays, f"state-{k}", trials, len(meta["live"]), row)
+        if meta["best"] is not None:
+            trials = _read(engine.blocks, saved[-1], "best")
+            paths.best = (*meta["best"], _state(engine, arrays, "best", trials, 1, 0))
+        return max(meta["t"])
+
+    def save(self, paths: Paths, live: list[int]) -> None:
+        """Save where these runs stand, if it is time; from then on they stand where the files say."""
+        t = paths.runs[live[0]].t
+        last = t == paths.runs[live[0]].n_iter
+        if t == 0 or (t % self.every and not last):
+            return
+        folder = self.folder / f"step-{t:05d}"
+        folder.mkdir(exist_ok=True)
+        runs = [paths.runs[k] for k in live]
+        trials = _through_files(runs[0].state.blocks, gathered([run.state for run in runs]), folder, "block")
+        arrays: dict[str, Any] = {}
+        for row, (k, run) in enumerate(zip(live, runs, strict=True)):
+            run.state = replace(run.state, trials=trials, rows=len(runs), run=row, moved=False)
+            arrays |= _arrays(run.state, f"state-{k}")
+        if paths.best is not None:
+            best, step, state = paths.best
+            state = replace(state, trials=_through_files(state.blocks, state.trials, folder, "best"))
+            paths.best = (best, step, state)
+            arrays |= _arrays(state, "best")
+        for k, steps in enumerate(paths.steps):
+            arrays[f"weights-{k}"] = np.array([step.weights for step in steps])
+            arrays[f"dependence-{k}"] = np.array([step.dependence for step in steps])
+            arrays[f"values-{k}"] = np.array(paths.values[k])
+        with replacing(folder / "state.npz") as temporary, temporary.open("wb") as file:
+            np.savez(file, meta=np.array(json.dumps(self._meta(paths, live))), **arrays)
+        for old in self._saved()[:-KEPT]:
+            shutil.rmtree(old, ignore_errors=True)
+
+    def _meta(self, paths: Paths, live: list[int]) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "key": self.key,
+            "live": live,
+            "t": [run.t for run in paths.runs],
+            "length": [run.minimizer.length for run in paths.runs],
+            "curvatures": [list(run.minimizer._curvatures) for run in paths.runs],
+            "energies": [[list(step.energies) for step in steps] for steps in paths.steps],
+            "best": None if paths.best is None else list(paths.best[:2]),
+        }
+
+
+def _arrays(state: DaskState, name: str) -> dict[str, Array]:
+    table = state.table
+    return {
+        f"{name}-table": np.array([table.low, table.per_unit, table.points, table.sigma2, table.rank]),
+        f"{name}-sums": state.sums,
+        f"{name}-tally": state.tally,
+        f"{name}-powers": state.powers,
+        f"{name}-ends": state.ends,
+    }
+
+
+def _state(
+    engine: DaskEngine, arrays: dict[str, Array], name: str, trials: list[Any], rows: int, row: int
+) -> DaskState:
+    low, per_unit, points, sigma2, rank = arrays[f"{name}-table"]
+    table = Table(float(low), float(per_unit), int(points), float(sigma2), int(rank))
+    sums = (arrays[f"{name}-{part}"] for part in ("sums", "tally", "powers", "ends"))
+    return DaskState(engine.blocks, trials, rows, row, False, table, *sums)
+
+
+def _paths(blocks: Blocks, folder: Path, name: str) -> list[Path]:
+    return [folder / f"{name}-{b:05d}.npy" for b in range(len(blocks.counts))]
+
+
+def _through_files(blocks: Blocks, trials: list[Any], folder: Path, name: str) -> list[Any]:
+    """Write positions and return them as read back from the files, which is all that Dask then has to remember."""
+    paths = _paths(blocks, folder, name)
+    blocks.client.gather(blocks.client.map(write_positions, trials, paths, pure=False))
+    return _read(blocks, folder, name)
+
+
+def _read(blocks: Blocks, folder: Path, name: str) -> list[Any]:
+    return blocks.client.map(read_positions, _paths(blocks, folder, name), pure=False)

@@ -1,0 +1,210 @@
+"""From tables in blocks to embedded views on the workers: check, sample, embed, normalise."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tupi.cluster import blocks as on_workers
+from tupi.cluster.engine import Blocks
+from tupi.cluster.facts import Facts, check, examine, total
+from tupi.cluster.moves import broadcast
+from tupi.cluster.reading import Rows, common_bounds
+from tupi.embedding.bandwidth import SAMPLE as DISTANCES
+from tupi.embedding.bandwidth import squared_bandwidth
+from tupi.embedding.basis import CONTENT_LIMIT, SAMPLE, canonical_order, in_canonical_order
+from tupi.embedding.embedding import EmbeddingOptions, GaussianFeatures, Moments, padded
+from tupi.inputs.views import standardized
+from tupi.runtime.errors import InputError
+
+STATISTICS = 200_000  # order statistics of the predictions that stand for all of them
+Array = NDArray[Any]
+Progress = Callable[[str], None]
+
+
+@dataclass(eq=False)
+class Distributed:
+    """A problem whose items are on a cluster, checked.
+
+    Attributes
+    ----------
+    client : distributed.Client
+        The cluster.
+    scores : Rows
+        Predictions.
+    views : dict of str to Rows
+        The features; constant views are gone.
+    bounds : ndarray of int
+        Where blocks begin, and the number of items.
+    facts : Facts
+        What the blocks say, about the views that are left.
+    samples : list of ndarray
+        Of each view, the rows that were drawn by position as if none were missing.
+    """
+
+    client: Any
+    scores: Rows
+    views: dict[str, Rows]
+    bounds: Array
+    facts: Facts
+    samples: list[Array]
+
+    @property
+    def n(self) -> int:
+        """Number of items."""
+        return self.scores.shape[0]
+
+    @property
+    def standard(self) -> tuple[float, float, float]:
+        """Unit, mean and deviation of the predictions of items that take part."""
+        unit, mean, deviation = self.facts.scores.standard
+        return float(unit[0]), float(mean[0]), float(deviation[0] or 1.0)
+
+    @property
+    def ends(self) -> Array:
+        """The smallest and the largest standardised prediction."""
+        unit, mean, deviation = self.standard
+        return (np.array([self.facts.low, self.facts.high]) / unit - mean) / deviation
+
+    @cached_property
+    def score_blocks(self) -> list[Any]:
+        """The predictions' rows, lazily."""
+        return self.scores.blocks(self.bounds)
+
+
+def read(client: Any, scores: Rows, views: dict[str, Rows]) -> Distributed:
+    """Read everything once; complain about what cannot be used; drop constant views."""
+    from dask import delayed
+
+    n = scores.shape[0]
+    if scores.shape[1] != 1:
+        raise InputError(f"predictions: found shape {scores.shape} for task 'ranking'; accepted: shape (n,).")
+    for name, view in views.items():
+        if view.shape[0] != n:
+            raise InputError(
+                f"features: view {name!r} has {view.shape[0]} rows for {n} predictions; accepted: one row per item."
+            )
+    bounds = common_bounds(list(views.values()))
+    spread = np.linspace(0, n - 1, SAMPLE).astype(int) if n > SAMPLE else np.arange(n)
+    tasks = []
+    columns = [scores.blocks(bounds), *(view.blocks(bounds) for view in views.values())]
+    for first, stop, *parts in zip(bounds, bounds[1:], *columns, strict=False):
+        here = spread[(spread >= first) & (spread < stop)] - first
+        tasks.append(delayed(examine)(*parts, first=int(first), picks=[here] * len(views)))
+    found = client.gather(_submitted(client, tasks))
+    facts = total([facts for facts, _ in found])
+    check(facts, list(views))
+    samples = [np.concatenate(rows) for rows in zip(*(rows for _, rows in found), strict=True)]
+    return _varying(Distributed(client, scores, views, bounds, facts, samples))
+
+
+def _varying(problem: Distributed) -> Distributed:
+    """Return the problem without constant views."""
+    keep = [k for k, each in enumerate(problem.facts.views) if (each.standard[2] > 0).any()]
+    if not keep:
+        raise InputError("features: every view is constant; accepted: at least one view that varies over the items.")
+    if len(keep) == len(problem.views):
+        return problem
+    names = list(problem.views)
+    for k in set(range(len(names))) - set(keep):
+        warnings.warn(f"View {names[k]!r} is constant over the items and was dropped.", UserWarning, stacklevel=5)
+    return read(problem.client, problem.scores, {names[k]: problem.views[names[k]] for k in keep})
+
+
+def sample(problem: Distributed, k: int, options: EmbeddingOptions) -> Array:
+    """Return the rows of a view that `tupi.embedding.basis.sample_view` would draw."""
+    view = list(problem.views.values())[k]
+    standard, scaling = problem.facts.views[k].standard, options.scaling
+    present = np.array([block[k] for block in problem.facts.present])
+    n = int(present.sum())
+    by_content = SAMPLE < n <= CONTENT_LIMIT and not view.on_disk
+    if n == problem.n and not by_content:
+        return in_canonical_order(standardized(problem.samples[k].copy(), *standard, scaling))
+    spread = np.linspace(0, n - 1, SAMPLE).astype(int) if n > SAMPLE else np.arange(n)
+    if by_content:
+        keys = np.concatenate(_gathered(problem, view, on_workers.content_keys, standard, scaling))
+        spread = canonical_order(keys[:, 0], keys[:, 1:])[spread]
+    order = np.argsort(spread)
+    firsts = np.cumsum([0, *present])
+    asked = spread[order]
+    ranks = [asked[(asked >= a) & (asked < b)] - a for a, b in itertools.pairwise(firsts)]
+    rows = np.concatenate(_gathered(problem, view, on_workers.picked, each=ranks))[np.argsort(order)]
+    rows = standardized(rows, *standard, scaling)
+    return rows if by_content else in_canonical_order(rows)
+
+
+def on_blocks(problem: Distributed, function: Callable[..., Any]) -> list[Any]:
+    """Return what workers say of each block, given the rows of its predictions and of its views."""
+    from dask import delayed
+
+    columns = [problem.score_blocks, *(view.blocks(problem.bounds) for view in problem.views.values())]
+    tasks = [delayed(function)(*parts) for parts in zip(*columns, strict=True)]
+    return problem.client.gather(_submitted(problem.client, tasks))
+
+
+def _gathered(
+    problem: Distributed, view: Rows, function: Callable[..., Any], *common: Any, each: Sequence[Any] | None = None
+) -> list[Any]:
+    from dask import delayed
+
+    parts = view.blocks(problem.bounds)
+    own = [() for _ in parts] if each is None else [(one,) for one in each]
+    tasks = [delayed(function)(part, *one, *common) for part, one in zip(parts, own, strict=True)]
+    return problem.client.gather(_submitted(problem.client, tasks))
+
+
+def _submitted(client: Any, tasks: list[Any]) -> Any:
+    """Return futures of tasks; arrays that are in this process's memory travel with them, which Dask warns of."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+        return client.compute(tasks)
+
+
+def embed(problem: Distributed, options: EmbeddingOptions, progress: Progress) -> Blocks:
+    """Embed all views, block by block; the blocks stay on the workers."""
+    from dask import delayed
+
+    client = problem.client
+    maps = []
+    for k, name in enumerate(problem.views):
+        progress(f"Finding basis points of view {name}")
+        features = GaussianFeatures(sample(problem, k, options), options)
+        maps.append(on_workers.ViewMap(features, problem.facts.views[k].standard, options.scaling))
+    progress("Embedding views")
+    sent = client.submit(broadcast, maps, pure=False)
+    columns = [problem.score_blocks, *(view.blocks(problem.bounds) for view in problem.views.values())]
+    tasks = [delayed(on_workers.embed)(*parts, maps=sent) for parts in zip(*columns, strict=True)]
+    embedded = _submitted(client, tasks)
+    sums = [Moments(each.features.width) for each in maps]
+    for parts in client.gather(client.map(on_workers.moments_of, embedded, pure=False)):
+        for one, part in zip(sums, parts, strict=True):
+            one.add(part)
+    offsets = np.cumsum([0, *(each.features.width for each in maps)])
+    width = padded(int(offsets[-1]))
+    center, scale = np.zeros(width), np.ones(width)
+    for i, one in enumerate(sums):
+        columns_of = slice(offsets[i], offsets[i + 1])
+        center[columns_of], scale[columns_of] = one.normalization()
+    futures = client.map(on_workers.centered, embedded, center=center, scale=scale, pure=False)
+    return Blocks(client, futures, problem.facts.covered, offsets, width, problem.standard, problem.ends)
+
+
+def prediction_width(blocks: Blocks, rule: str | float) -> float:
+    """Return sigma_f^2 by a rule of `tupi.embedding.bandwidth`, as the fused engine does from sorted predictions."""
+    if not isinstance(rule, str):
+        return rule
+    n = blocks.n
+    if n <= CONTENT_LIMIT:
+        parts = blocks.client.gather(blocks.each(on_workers.standard_scores, standard=blocks.standard))
+        return squared_bandwidth(np.sort(np.concatenate(parts))[:, None], rule)
+    low, high = map(float, blocks.ends)
+    counts = blocks.total(blocks.each(on_workers.histogram, standard=blocks.standard, low=low, high=high))
+    ranks = np.linspace(0, n - 1, STATISTICS if rule == "std-squared" else DISTANCES).astype(int)
+    return squared_bandwidth(on_workers.order_statistics(counts, low, high, ranks)[:, None], rule)

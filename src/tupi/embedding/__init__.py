@@ -1,0 +1,1 @@
+"""From views to features: kernels, widths, basis points, neighbours, graphs, and HSIC."""

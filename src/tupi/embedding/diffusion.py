@@ -1,0 +1,45 @@
+"""Diffusion kernels: heat on the neighbour graph of a view, K = exp(-time L) with L the normalised Laplacian."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.sparse.linalg import eigsh
+
+from tupi.embedding.graph import nearest_neighbors, similarity_graph
+
+TIME = 5.0
+N_NEIGHBORS = 10
+
+
+def normalized_adjacency(X: NDArray[np.float64], n_neighbors: int = N_NEIGHBORS) -> sp.csr_array:
+    """Return D^(-1/2) W D^(-1/2) of the neighbour graph; the normalised Laplacian is I minus this."""
+    graph = similarity_graph(*nearest_neighbors(X, n_neighbors))
+    degrees = np.asarray(graph.sum(axis=1)).ravel()
+    root = sp.diags_array(1.0 / np.sqrt(np.maximum(degrees, np.finfo(float).tiny)))
+    return sp.csr_array(root @ graph @ root)
+
+
+def diffusion_features(
+    X: NDArray[np.float64], rank: int, n_neighbors: int = N_NEIGHBORS, time: float = TIME
+) -> NDArray[np.float64]:
+    """Return phi with phi phi^T the best rank-``rank`` part of the diffusion kernel.
+
+    phi_j = exp(-time mu_j / 2) v_j for the ``rank`` smallest eigenvalues mu_j of the normalised Laplacian.
+    """
+    adjacency = normalized_adjacency(X, n_neighbors)
+    n = len(X)
+    if rank >= n - 1:
+        values, vectors = np.linalg.eigh(adjacency.toarray())
+    else:
+        # The start vector is the same for every item order, so the result is, up to the solver's tolerance.
+        start = np.asarray(adjacency @ np.ones(n)) + X[:, 0]
+        values, vectors = eigsh(adjacency, k=rank, which="LA", v0=start, tol=1e-10)
+    return vectors[:, -rank:] * np.exp(-0.5 * time * (1.0 - values[-rank:]))
+
+
+def diffusion_matrix(X: NDArray[np.float64], n_neighbors: int = N_NEIGHBORS, time: float = TIME) -> NDArray[np.float64]:
+    """Return the whole diffusion kernel matrix, O(n^2) memory and O(n^3) time."""
+    values, vectors = np.linalg.eigh(normalized_adjacency(X, n_neighbors).toarray())
+    return (vectors * np.exp(-time * (1.0 - values))) @ vectors.T

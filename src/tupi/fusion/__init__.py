@@ -1,1 +1,0 @@
-"""Parts of the default method: which views matter, how much to smooth, and one Gaussian process on the labels."""

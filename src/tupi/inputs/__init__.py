@@ -1,0 +1,1 @@
+"""What comes in: predictions, views and labels, checked once."""

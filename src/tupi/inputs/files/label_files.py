@@ -1,0 +1,101 @@
+"""Labels from a file: values by id, one value per item, or comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from numpy.typing import NDArray
+
+from tupi.inputs.files.matching import Items, Sheet, check_order_is_safe
+from tupi.inputs.files.reading import raw_column, read_arrays, read_one_array, split_key
+from tupi.inputs.labels import Labels, Pairs, Values
+from tupi.runtime.errors import InputError
+
+PAIR = ("higher", "lower")
+
+
+def holds_pairs(sheet: Sheet) -> bool:
+    """Return whether a table holds comparisons."""
+    return all(column in sheet.frame for column in PAIR)
+
+
+def read_labels(
+    path: str | Path, sheet: Sheet | None, wanted: str | None, items: Items, classes: Sequence[str] = ()
+) -> Labels | NDArray[Any]:
+    """Return labels as `tupi.denoise` takes them.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    sheet : Sheet or None
+        Its table; None if it is a file of arrays.
+    wanted : str, optional
+        The value column that the user named.
+    items : Items
+        What the labels are matched to.
+    classes : sequence of str
+        For classification: the names of the class columns, if they have any.
+    """
+    if sheet is None:
+        return _from_arrays(path, wanted, items)
+    if holds_pairs(sheet):
+        return _pairs(sheet, items)
+    joined = items.column if items.column in sheet.frame else None
+    if joined is None and items.column is not None and _holds_more(sheet, wanted, items.ids):
+        raise sheet.lacks_ids(items.column)
+    values = _values(sheet, joined, wanted, classes)
+    if joined is None:
+        check_order_is_safe(None, sheet)
+        items.take_in_order("labels", sheet.called, len(values))
+        return values.to_numpy()
+    places = items.positions(sheet, sheet.ids(joined))
+    known = values.notna().to_numpy()
+    return Values(places[known], values[known].to_numpy())
+
+
+def _holds_more(sheet: Sheet, wanted: str | None, ids: pd.Index | None) -> bool:
+    """Return whether a table of labels has more than values: several columns, or one with ids beside the named one."""
+    others = [column for column in sheet.frame.columns if column != wanted]
+    if wanted is None or ids is None:
+        return len(others) > 1
+    return any(raw_column(sheet.path, sheet.frame, column).isin(ids).all() for column in others)
+
+
+def _from_arrays(path: str | Path, wanted: str | None, items: Items) -> Labels | NDArray[Any]:
+    if wanted is not None:
+        raise InputError(f"--label: {path} has no columns; accepted: a value column of a table.")
+    arrays = read_arrays(path)
+    if split_key(path)[1] is None and all(name in arrays for name in PAIR):
+        return Pairs(arrays["higher"], arrays["lower"])
+    array = read_one_array(path)
+    items.take_in_order("labels", f"labels ({path})", len(array) if array.ndim else 1)
+    return array
+
+
+def _pairs(sheet: Sheet, items: Items) -> Pairs:
+    if items.ids is None:
+        return Pairs(*(sheet.frame[column].to_numpy() for column in PAIR))
+    sides = [pd.Index(raw_column(sheet.path, sheet.frame, column)) for column in PAIR]
+    return Pairs(*(items.positions(sheet, side) for side in sides))
+
+
+def _values(sheet: Sheet, id_column: str | None, wanted: str | None, classes: Sequence[str]) -> pd.Series:
+    """Return the value column as objects, missing where unknown."""
+    if wanted is not None:
+        sheet.check_has("--label", wanted)
+    found = [wanted] if wanted is not None else [name for name in sheet.frame.columns if name != id_column]
+    if len(found) != 1:
+        raise InputError(
+            f"{sheet.called}: found {len(found)} columns that could be the values (of {sheet.listed}); accepted: one, "
+            "named by --label, or the columns 'higher' and 'lower'."
+        )
+    values = sheet.frame[found[0]]
+    if not classes:
+        return values.astype(object)
+    # Names are compared as the file has them ("007" is not 7), so that even a class called "NA" is one.
+    text = raw_column(sheet.path, sheet.frame, found[0]).astype(object)
+    return text.where(values.notna() | text.isin(list(classes)), None)

@@ -1,0 +1,127 @@
+"""The one place where input becomes numbers: what is missing or masked becomes NaN, other kinds get a sentence."""
+
+from __future__ import annotations
+
+import numbers
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pandas.api.types import is_numeric_dtype, is_object_dtype, is_string_dtype
+
+from tupi.runtime.errors import InputError
+
+REAL = "biuf"  # kinds of dtypes: truth values, whole numbers with and without sign, floating point
+Array: TypeAlias = NDArray[Any]
+
+
+def as_numbers(called: str, values: Any) -> Array:
+    """Return values as an array of real numbers, NaN where they are missing or masked; not copied if possible.
+
+    Text is refused even where it looks like numbers, and so are dates, durations and complex numbers: numpy would
+    convert them without a word.
+
+    Parameters
+    ----------
+    called : str
+        Which argument this is, for messages.
+    values : array_like, Series or DataFrame
+        What the user gave.
+    """
+    if hasattr(values, "toarray"):
+        raise InputError(f"{called}: found a sparse matrix; accepted: a dense array (call .toarray() first).")
+    if isinstance(values, pd.api.extensions.ExtensionArray):
+        values = pd.Series(values)
+    if isinstance(values, pd.DataFrame):
+        return _from_frame(called, values)
+    if isinstance(values, (pd.Series, pd.Index)):
+        return _from_column(called, values)
+    try:
+        array = unmasked(values)
+    except ValueError:
+        raise InputError(f"{called}: found rows of different lengths; accepted: as many numbers in each row.") from None
+    if array.dtype == object:
+        return _from_objects(called, array)
+    check_real(called, array.dtype, array)
+    return array
+
+
+def is_masked(values: Any) -> bool:
+    """Return whether something is masked in a masked array of numpy; nullable arrays of pandas are none."""
+    return isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values)
+
+
+def unmasked(values: Any) -> Array:
+    """Return values as a plain array, with something missing (NaN, or None among objects) in place of what is masked.
+
+    Masks of rows that come as a list count as well.
+    """
+    if isinstance(values, (list, tuple)) and any(isinstance(row, np.ma.MaskedArray) for row in values):
+        values = np.ma.array(values)
+    if not is_masked(values):
+        return np.asarray(values)
+    if values.dtype.kind in REAL:
+        return values.astype(np.result_type(values.dtype, np.float16)).filled(np.nan)
+    plain = values.data.astype(object)
+    plain[np.ma.getmaskarray(values)] = None
+    return plain
+
+
+def check_real(called: str, dtype: Any, values: Array | None = None) -> None:
+    """Complain unless a dtype is one of real numbers.
+
+    Parameters
+    ----------
+    called : str
+        Which argument this is.
+    dtype : dtype
+        Of numpy or pandas.
+    values : ndarray, optional
+        The values themselves, if they are at hand, to show one of them.
+    """
+    if dtype.kind in REAL:
+        return
+    if dtype.kind == "c":
+        raise InputError(f"{called}: found complex numbers; accepted: real numbers.")
+    found = str(dtype)
+    if dtype.kind in "UT" and values is not None and values.size:
+        found = f"text such as {str(values.flat[0])!r}"
+    raise InputError(f"{called}: found {found}, values that are not numbers; accepted: real numbers.")
+
+
+def _from_frame(called: str, frame: pd.DataFrame) -> Array:
+    if all(isinstance(dtype, np.dtype) and dtype.kind in REAL for dtype in frame.dtypes):
+        return frame.to_numpy()
+    columns = [
+        _from_column(f"{called}, column {name!r}", frame.iloc[:, k]).astype(np.float64)
+        for k, name in enumerate(frame.columns)
+    ]
+    return np.column_stack(columns) if columns else np.empty(frame.shape)
+
+
+def _from_column(called: str, column: pd.Series | pd.Index) -> Array:
+    dtype = column.dtype
+    readable = any(test(dtype) for test in (is_object_dtype, is_string_dtype, is_numeric_dtype))
+    if readable and dtype.kind not in REAL:  # objects may be numbers, decimals of Arrow are, and text is shown
+        return _from_objects(called, column.astype(object).to_numpy())
+    check_real(called, dtype)
+    return column.to_numpy() if isinstance(dtype, np.dtype) else column.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _from_objects(called: str, array: Array) -> Array:
+    result = np.empty(array.shape)
+    for place, value in enumerate(array.flat):
+        if isinstance(value, (numbers.Real, Decimal, np.bool_)):
+            result.flat[place] = float(value)
+        elif value is None or value is pd.NA:
+            result.flat[place] = np.nan
+        elif isinstance(value, numbers.Complex):
+            raise InputError(f"{called}: found complex numbers; accepted: real numbers.")
+        else:
+            kind = "text" if isinstance(value, str) else f"a {type(value).__name__}"
+            raise InputError(
+                f"{called}: found {kind} such as {value!r}, values that are not numbers; accepted: real numbers."
+            )
+    return result

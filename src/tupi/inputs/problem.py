@@ -1,0 +1,164 @@
+"""A problem: predictions, views and labels, checked once and immutable afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tupi.inputs.classes import check_names, class_numbers
+from tupi.inputs.labels import Labels, Pairs, as_labels
+from tupi.inputs.numbers import as_numbers
+from tupi.inputs.views import View, as_views
+from tupi.runtime.errors import InputError, nearest
+
+TASKS = ("ranking", "regression", "classification")
+MIN_ITEMS = 10
+SMALLEST_PROBABILITY = 1e-6  # a zero stands for "hardly ever": its logarithm must stay finite
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Everything a method may look at.
+
+    Attributes
+    ----------
+    initial : ndarray of shape (n,) or (n, c)
+        The predictions f^I as they came in, float64.
+    views : tuple of View
+        The features; constant views are gone.
+    labels : Values, Pairs or None
+        Checked labels; class labels are column numbers.
+    task : {"ranking", "regression", "classification"}
+        What the predictions are for.
+    index : pandas.Index or None
+        The items' ids, if the predictions had them.
+    classes : tuple of str or None
+        Names of the class columns, if the predictions had them.
+    """
+
+    initial: NDArray[np.float64]
+    views: tuple[View, ...]
+    labels: Labels | None = None
+    task: str = "ranking"
+    index: pd.Index | None = None
+    classes: tuple[Any, ...] | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of items."""
+        return len(self.initial)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the views."""
+        return [view.name for view in self.views]
+
+    @property
+    def covered(self) -> NDArray[np.bool_]:
+        """Which items have at least one view; the others keep their prediction."""
+        return np.logical_or.reduce([view.present for view in self.views])
+
+    @property
+    def are_probabilities(self) -> bool:
+        """Whether the predictions are class probabilities: not negative, and rows sum to one."""
+        if self.task != "classification":
+            return False
+        return bool((self.initial >= 0).all() and np.allclose(self.initial.sum(axis=1), 1.0, atol=1e-6))
+
+    @property
+    def columns(self) -> NDArray[np.float64]:
+        """The predictions as (n, c), in the space where they are denoised.
+
+        Probabilities become logarithms minus their row's mean: classes then compare on one scale, and a softmax
+        brings them back. Everything else stays as it is.
+        """
+        if not self.are_probabilities:
+            return self.initial.reshape(self.n, -1)
+        logs = np.log(np.maximum(self.initial, SMALLEST_PROBABILITY))
+        return logs - logs.mean(axis=1, keepdims=True)
+
+
+def standardize(
+    columns: NDArray[np.float64], items: NDArray[np.bool_] | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return columns with mean 0 and deviation 1, and how to undo it: ``columns * scale + shift``.
+
+    Statistics are taken over ``items``. Magnitudes from 1e-300 to 1e300 are safe.
+    """
+    unit = np.abs(columns).max(axis=0)
+    unit[unit == 0] = 1.0
+    scaled = columns / unit
+    basis = scaled if items is None else scaled[items]
+    center = basis.mean(axis=0)
+    deviation = basis.std(axis=0)
+    deviation[deviation == 0] = 1.0
+    return (scaled - center) / deviation, deviation * unit, center * unit
+
+
+def make_problem(
+    predictions: Any,
+    features: Any,
+    labels: Any = None,
+    task: str = "ranking",
+    impute: str | None = None,
+) -> Problem:
+    """Check all input of `tupi.denoise` and return it as a `Problem`."""
+    if task not in TASKS:
+        raise InputError(f"task: found {task!r}; accepted: {', '.join(TASKS)}.{nearest(str(task), TASKS)}")
+    index = predictions.index if isinstance(predictions, (pd.Series, pd.DataFrame)) else None
+    if index is not None and not index.is_unique:
+        twice = index[index.duplicated()].tolist()[0]
+        raise InputError(f"predictions: the index holds {twice!r} more than once; accepted: unique ids.")
+    classes = tuple(predictions.columns) if isinstance(predictions, pd.DataFrame) else None
+    initial = _as_predictions(predictions, task)
+    if task == "classification":
+        checked = _class_labels(labels, initial.shape, index, classes)
+    else:
+        checked = as_labels(labels, len(initial), index)
+    return Problem(
+        initial=initial,
+        views=as_views(features, len(initial), index, impute),
+        labels=checked,
+        task=task,
+        index=index,
+        classes=classes,
+    )
+
+
+def _as_predictions(predictions: Any, task: str) -> NDArray[np.float64]:
+    array: NDArray[np.float64] = np.array(as_numbers("predictions", predictions), np.float64)
+    if array.ndim == 2 and array.shape[1] == 1 and task != "classification":
+        array = array[:, 0]
+    wanted = 2 if task == "classification" else 1
+    if array.ndim != wanted or (wanted == 2 and array.shape[1] < 2):
+        shape = "(n, c) with c at least 2" if wanted == 2 else "(n,)"
+        raise InputError(f"predictions: found shape {array.shape} for task {task!r}; accepted: shape {shape}.")
+    if len(array) < MIN_ITEMS:
+        raise InputError(f"predictions: found {len(array)} item(s); accepted: at least {MIN_ITEMS}.")
+    if not np.isfinite(array).all():
+        bad = np.argwhere(~np.isfinite(array))
+        raise InputError(
+            f"predictions: {len(bad)} value(s) are NaN or infinite (first at item {bad[0][0]}); "
+            "accepted: finite numbers, none of them missing or masked."
+        )
+    spread = np.ptp(array / max(np.abs(array).max(), np.finfo(float).tiny), axis=0)
+    if not np.any(spread > 0):
+        raise InputError("predictions: all are equal; accepted: predictions that differ between items.")
+    array = np.ascontiguousarray(array)
+    array.setflags(write=False)
+    return array
+
+
+def _class_labels(
+    labels: Any, shape: tuple[int, ...], index: pd.Index | None, classes: tuple[Any, ...] | None
+) -> Labels | None:
+    if isinstance(labels, Pairs):
+        raise InputError("labels: found pairs for task 'classification'; accepted: tupi.Values or an array of classes.")
+    n, n_classes = shape
+    if classes is not None:
+        check_names(classes)
+    return as_labels(labels, n, index, lambda values: class_numbers(values, n_classes, classes))

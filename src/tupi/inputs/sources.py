@@ -1,0 +1,230 @@
+"""Views that are larger than memory: NPY and Parquet files, and chunks that come one by one.
+
+A source looks like a two-dimensional array of which only ``shape``, ``dtype`` and ``source[rows]`` exist. Rows are read
+when they are asked for, with plain reads, so that a file that was read does not count as this process's memory.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tupi.inputs.numbers import as_numbers, check_real
+from tupi.runtime.errors import InputError
+
+GAP = 64  # rows: runs of wanted rows that are closer than this are read in one go
+Array = NDArray[Any]
+
+
+class FileRows:
+    """Rows of numbers that lie one after another in a file.
+
+    Parameters
+    ----------
+    file : file object
+        An open binary file; it stays open as long as this object lives.
+    offset : int
+        Where the first row begins, in bytes.
+    shape : tuple of int
+        Rows and columns.
+    dtype : dtype
+        What the numbers are.
+    """
+
+    def __init__(self, file: IO[bytes], offset: int, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
+        self._file, self._offset, self.shape, self.dtype = file, offset, shape, dtype
+        self.ndim = 2
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self.shape[0]
+
+    def _read(self, start: int, stop: int) -> Array:
+        rows = np.empty((stop - start, self.shape[1]), self.dtype)
+        if rows.size == 0:
+            return rows
+        into, offset = rows.data.cast("B"), self._offset + start * self.shape[1] * self.dtype.itemsize
+        while into:
+            count = os.preadv(self._file.fileno(), [into], offset)
+            if count == 0:
+                raise InputError(f"features: {getattr(self._file, 'name', 'a file')} is shorter than its header says.")
+            into, offset = into[count:], offset + count
+        return rows
+
+    def __getitem__(self, rows: slice | Array) -> Array:
+        """Return rows, by a slice or by their numbers."""
+        return _rows(self._read, rows, self.shape)
+
+
+class ParquetRows:
+    """The numeric columns of a Parquet file; a row group is read at a time, and the last one is kept."""
+
+    def __init__(self, path: Path) -> None:
+        from pyarrow import parquet
+
+        self._file = parquet.ParquetFile(path)
+        schema = self._file.schema_arrow
+        self._columns = list(schema.names)
+        for field in schema:
+            if not (_is_number(field.type)):
+                raise InputError(
+                    f"features: {path.name} has a column {field.name!r} of type {field.type}; accepted: numbers."
+                )
+        groups = [self._file.metadata.row_group(g).num_rows for g in range(self._file.num_row_groups)]
+        self._starts = np.cumsum([0, *groups])
+        self.shape = (int(self._starts[-1]), len(self._columns))
+        self.dtype, self.ndim = np.dtype(np.float64), 2
+        self._kept: tuple[int, Array] | None = None
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self.shape[0]
+
+    def _group(self, g: int) -> Array:
+        with self._lock:  # a file's reader is not made for several threads
+            if self._kept is None or self._kept[0] != g:
+                table = self._file.read_row_group(g)
+                columns = [column.to_numpy(zero_copy_only=False) for column in table.columns]
+                self._kept = (g, np.column_stack([np.asarray(column, np.float64) for column in columns]))
+            return self._kept[1]
+
+    def _read(self, start: int, stop: int) -> Array:
+        parts = []
+        while start < stop:
+            g = int(np.searchsorted(self._starts, start, side="right")) - 1
+            end = min(stop, int(self._starts[g + 1]))
+            parts.append(self._group(g)[start - self._starts[g] : end - self._starts[g]])
+            start = end
+        return np.concatenate(parts) if parts else np.empty((0, self.shape[1]))
+
+    def __getitem__(self, rows: slice | Array) -> Array:
+        """Return rows, by a slice or by their numbers."""
+        return _rows(self._read, rows, self.shape)
+
+
+class MappedRows:
+    """A `numpy.memmap` whose pages are given back after each read, so that they do not pile up in memory."""
+
+    def __init__(self, array: Array) -> None:
+        self._array, self.shape, self.dtype, self.ndim = array, array.shape, array.dtype, array.ndim
+        self._map: mmap.mmap | None = getattr(array, "_mmap", None)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice | Array) -> Array:
+        """Return a copy of rows, by a slice or by their numbers."""
+        copy = np.array(self._array[rows])
+        if self._map is not None and hasattr(self._map, "madvise"):
+            self._map.madvise(mmap.MADV_DONTNEED)
+        return copy
+
+
+Source = FileRows | ParquetRows | MappedRows
+
+
+def _rows(read: Any, rows: slice | Array, shape: tuple[int, int]) -> Array:
+    """Return rows through a function that reads from one row to another."""
+    if isinstance(rows, slice):
+        start, stop, step = rows.indices(shape[0])
+        return read(start, max(start, stop))[::step] if step > 0 else read(stop + 1, start + 1)[::-1][::-step]
+    wanted = np.flatnonzero(rows) if np.asarray(rows).dtype == bool else np.asarray(rows)
+    order = np.argsort(wanted, kind="stable")
+    ordered = wanted[order]
+    parts, begin = [], 0
+    for end in [*(np.flatnonzero(np.diff(ordered) > GAP) + 1), len(ordered)]:
+        if end > begin:
+            run = ordered[begin:end]
+            parts.append(read(int(run[0]), int(run[-1]) + 1)[run - run[0]])
+        begin = end
+    found = np.concatenate(parts) if parts else read(0, 0)
+    result = np.empty_like(found)
+    result[order] = found
+    return result
+
+
+def _is_number(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+
+
+def as_source(called: str, values: Any) -> Any:
+    """Return a source for a path, a memory map or an iterator of chunks; anything else as it is.
+
+    Parameters
+    ----------
+    called : str
+        Which argument this is, for messages, such as ``"features: view 'gist'"``.
+    values : Any
+        What the user gave.
+    """
+    if isinstance(values, (str, os.PathLike)):
+        return _open(called, Path(values))
+    if isinstance(values, np.memmap):
+        check_real(called, values.dtype)
+        if values.ndim not in (1, 2):
+            raise InputError(f"{called}: found a memory map of shape {values.shape}; accepted: shape (n, d).")
+        return MappedRows(values if values.ndim == 2 else values[:, None])
+    if isinstance(values, Iterator):
+        return _spooled(called, values)
+    return values
+
+
+def _open(called: str, path: Path) -> FileRows | ParquetRows:
+    if not path.is_file():
+        raise InputError(f"{called} is to be read from {str(path)!r}, which is not a file.")
+    if path.suffix.lower() in (".parquet", ".pq"):
+        return ParquetRows(path)
+    if path.suffix.lower() != ".npy":
+        raise InputError(f"{called} is to be read from {path.name!r}; accepted: .npy or .parquet.")
+    file = path.open("rb")
+    try:
+        version = np.lib.format.read_magic(file)
+        header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
+        shape, columns_first, dtype = header(file)
+    except (KeyError, ValueError):
+        raise InputError(f"{called}: {path.name!r} is not an NPY file of numbers.") from None
+    if columns_first and len(shape) == 2 and shape[1] > 1:
+        raise InputError(
+            f"{called}: {path.name!r} is stored column by column; accepted: row by row "
+            "(numpy.ascontiguousarray before saving)."
+        )
+    check_real(f"{called}: {path.name!r}", dtype)
+    if len(shape) not in (1, 2):
+        raise InputError(f"{called}: {path.name!r} has shape {shape}; accepted: numbers of shape (n, d).")
+    return FileRows(file, file.tell(), (shape[0], shape[1] if len(shape) == 2 else 1), dtype)
+
+
+def _spooled(called: str, chunks: Iterable[Any]) -> FileRows:
+    """Write chunks to a temporary file without a name and return its rows."""
+    file = tempfile.TemporaryFile(prefix="tupi-")  # noqa: SIM115 - lives as long as its rows
+    n, d, dtype = 0, None, None
+    for number, chunk in enumerate(chunks):
+        array = as_numbers(f"{called}, chunk {number}", chunk)
+        if array.ndim == 1:
+            array = array[:, None]
+        if array.ndim != 2:
+            raise InputError(f"{called}, chunk {number}: found shape {array.shape}; accepted: shape (rows, d).")
+        if d is None:
+            d, dtype = array.shape[1], np.dtype(np.float32 if array.dtype == np.float32 else np.float64)
+        if array.shape[1] != d:
+            raise InputError(
+                f"{called}, chunk {number}, has {array.shape[1]} columns, and the first {d}; accepted: as many in all."
+            )
+        file.write(np.ascontiguousarray(array, dtype).tobytes())
+        n += len(array)
+    if d is None or dtype is None:
+        raise InputError(f"{called} is an iterator without any chunk; accepted: at least one.")
+    file.flush()
+    return FileRows(file, 0, (n, d), dtype)

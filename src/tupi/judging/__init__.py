@@ -1,0 +1,1 @@
+"""What labels say: metrics, folds over labels, gains and their evidence."""

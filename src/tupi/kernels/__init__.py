@@ -1,1 +1,0 @@
-"""Kernels of views and of predictions, as feature maps that are computed once."""

@@ -1,0 +1,1 @@
+"""The default method, all of it; `auto.py` is where to begin."""

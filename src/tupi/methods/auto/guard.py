@@ -1,0 +1,156 @@
+"""How far to believe the labels, and what was made of them.
+
+Two questions are answered apart. Do the labels belong to these items at all? Labels that were matched to the wrong ids
+agree with nothing, and whatever is learned from them is harmful. `confirmation` compares the labels with predictions
+that did not see them. And are the new predictions better than the initial ones? `probability_of_gain` compares both on
+labels that were left out. Labels that are not confirmed are left aside, and the label-free answer comes back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from scipy.stats import norm
+
+from tupi.judging.gain import Gain
+
+CONFIRMED = 3.5  # log odds that labels belong to the items, before they are compared with anything
+COST_OF_CHANGE = (
+    10.0  # taken off these odds for new predictions that are uncorrelated with the label-free answer; twice
+)
+#                        for reversed ones. A change must be as credible as it is large
+EXPECTED, EXPECTED_SD = 1.0, 0.25  # arctanh of the correlation of labels with predictions that did not see them
+WEAK, MOST = 0.05, 1.5  # share of problems in which any arctanh from 0 to this is as likely
+LEAST_CONFIRMED = 0.05  # below this probability labels are left aside
+LEAST = 0.5  # below this probability of a gain, predictions come back unchanged
+LEAST_DOUBTFUL = 0.7  # the same where nothing shows that what the views agree about is what is predicted
+LEAST_UNRELATED = 0.95  # the same where no view depends on the predictions: then only the labels speak for a gain
+WIDER = 5.0  # than elsewhere is what is expected there: views that only labels can connect gain nothing, or a lot
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What is known of a gain before any label: views that depend on the predictions usually help.
+
+    Attributes
+    ----------
+    mean : float
+        Of a normal distribution, in per cent of what is wrong before: a strong predictor leaves little to gain.
+    sd : float
+        Its deviation, in hundredths.
+    least_error : float
+        No few labels know the gain better than that, in hundredths.
+    """
+
+    mean: float
+    sd: float
+    least_error: float
+
+
+OF_SHARES = Expectation(8.0, 2.0, 1.0)  # of pairs, or of classes
+OF_ERRORS = Expectation(10.0, 20.0, 5.0)  # of the squared error
+USUALLY_WRONG, USUAL_LABELS = (
+    0.25,
+    20,
+)  # share of wrong pairs or classes, and as how many labels that expectation counts
+
+
+def wrong_before(gain: Gain, size: int) -> float:
+    """Return the share that is wrong before, as far as so many labels tell: a few may all be right by chance."""
+    return (size * (1 - gain.before) + USUAL_LABELS * USUALLY_WRONG) / (size + USUAL_LABELS)
+
+
+def probability_of_gain(gain: Gain, promise: float, prior: Expectation = OF_SHARES, wrong: float = 1.0) -> float:
+    """Return P(gain > 0 | labels): the prior of the gain times the likelihood of what was measured, both normal.
+
+    Parameters
+    ----------
+    gain : Gain
+        What was measured.
+    promise : float
+        How much of the usual gain the views promise, from 0 to 1, see `tupi.methods.auto.labelfree.LabelFree.promise`.
+        If it is 0, no gain is expected, and a large one not ruled out.
+    prior : Expectation
+        What is usual.
+    wrong : float
+        The share that is wrong before, see `wrong_before`.
+    """
+    precision = 1 / (prior.sd if promise else WIDER * prior.sd) ** 2
+    total = precision * promise * prior.mean * wrong
+    if np.isfinite(gain.error):
+        weight = 1 / max(100 * gain.error, prior.least_error) ** 2
+        precision, total = precision + weight, total + weight * gain.points
+    return float(norm.cdf(total / np.sqrt(precision)))
+
+
+def confirmation(correlation: float, size: int, change: float) -> float:
+    """Return the probability that the labels belong to the items, as far as the new predictions depend on it.
+
+    By Fisher's transformation, arctanh of the correlation of unrelated labels with predictions that did not see them is
+    normal with mean 0 and variance 1 / (size - 3). For labels that belong to the items it is expected to be near
+    `EXPECTED`, and in some problems anywhere above 0.
+
+    Parameters
+    ----------
+    correlation : float
+        Of labels with predictions that did not see them.
+    size : int
+        How many labels.
+    change : float
+        One minus the correlation of the new predictions with the label-free answer: 0 for the same, 2 for reversed.
+    """
+    odds = CONFIRMED - COST_OF_CHANGE * change
+    if size > 3:
+        z, error = np.arctanh(np.clip(correlation, -0.999, 0.999)), 1 / np.sqrt(size - 3)
+        expected = np.log(1 - WEAK) + norm.logpdf(z, EXPECTED, np.hypot(EXPECTED_SD, error))
+        between = norm.cdf((MOST - z) / error) - norm.cdf(-z / error)
+        weak = np.log(max(WEAK / MOST * between, 1e-300))
+        odds += np.logaddexp(expected, weak) - norm.logpdf(z, 0.0, error)
+    return float(expit(odds))
+
+
+@dataclass(frozen=True)
+class Blend:
+    """What comes back, as shares of three predictions.
+
+    Attributes
+    ----------
+    new, initial, label_free : float
+        Shares of the process's predictions, of the initial ones and of the label-free answer; they sum to one.
+    """
+
+    new: float
+    initial: float
+    label_free: float
+
+    def of(self, new: Array, initial: Array, label_free: Array) -> Array:
+        """Return the blend of predictions that are measured alike."""
+        return self.new * new + self.initial * initial + self.label_free * label_free
+
+
+def blend_of(new: float, label_free: float, confirmed: float) -> Blend:
+    """Return the blend for what the labels say.
+
+    Parameters
+    ----------
+    new, label_free : float
+        How far the new predictions, and the label-free answer, are trusted to be better than the initial ones.
+    confirmed : float
+        The probability that the labels belong to the items; otherwise the label-free answer is all there is.
+    """
+    if confirmed < LEAST_CONFIRMED:
+        confirmed = 0.0
+    elif new == label_free == 0.0 and confirmed > 0.5:  # the labels speak, and say that nothing was gained
+        confirmed = 1.0
+    rest = confirmed * (1 - new)
+    return Blend(confirmed * new, rest * (1 - label_free), 1 - confirmed + rest * label_free)
+
+
+def weight_of(probability: float, promise: float) -> float:
+    """Return the share of the new predictions in what comes back: P(gain > 0), or 0 where that is too low."""
+    least = LEAST if promise == 1.0 else LEAST_DOUBTFUL if promise > 0 else LEAST_UNRELATED
+    return probability if probability >= least else 0.0

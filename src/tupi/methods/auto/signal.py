@@ -1,0 +1,194 @@
+"""How much of what the views do not explain in f is signal, told without labels by a jackknife over views.
+
+Let f = g + e with an error e that the views know nothing of, and p = E[f | views] by out-of-fold neighbours. The
+residual f - p holds the error and whatever part of g the views do not see, so that the best estimate of g is
+p + c (f - p) with c the share of signal in the residual. One view cannot tell the two apart, but several can. If m
+views are conditionally independent looks at g with information s each, they explain of f's variance the share
+
+    R(m) = (1 - nu) m s / (1 + m s),    that is    1 / R(m) = 1 / (1 - nu) + slope / m,
+
+with nu the share of error: a straight line in 1 / m, which two points give and whose end at 1 / m = 0 says what
+infinitely many views would explain. Then c = 1 - nu / var(f - p). Redundant views thus give c near 0 (trust their
+average); where leaving out views costs as much as if each told its own part, nothing is known to be error, and c = 1
+(leave f alone).
+
+The second point is a mean over sets of views that are left out in turn: two views at a time, a longer line than one,
+or one where there are few. Where views differ, the line may end anywhere between nothing and everything, so nu is
+averaged over resampled views: what a few views say decides less than what all say.
+
+The law takes for granted that what the views agree about is g. They may agree about something else, such as the year in
+which an item was made; then f's deviation from the year's mean looks like error and is the truth. No label-free figure
+tells the two apart for certain, but one is a warning: views that explain one another much better than they explain f.
+`SignalShare.credible` is False there, and where the sign is too faint, and then f is left alone without labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.neighbors import NearestNeighbors
+
+from tupi.embedding.relevance import Block, evenly
+
+MAX_GROUPS = 10  # of views or columns that are left out together
+MAX_SETS = 15  # of groups that are left out in turn: one search each
+QUERIES = 3000  # items whose scores are predicted from their neighbours
+POOL = 20_000  # items among which neighbours are looked for, so that the cost does not grow with n
+MAX_ERROR = 1 / 2  # error in f is taken to be at most this share of what the views confirm: views that explain little
+#                    of f, however alike they are, are no reason to move it
+RESAMPLED = 1000  # sets of views over which the share of error is averaged
+DIMENSIONS = 40  # principal directions in which neighbours are looked for, at most
+LEAST_AGREEMENT = 0.6  # of what views explain of one another they must explain of f, or they tell of something else
+LEAST_AGREEMENT_OF_COLUMNS = 0.7  # the same for columns: those of one view were made together and share more
+LEAST_SIGN = 0.25  # share of the residual that must look like error: less is within the error of the jackknife
+KEPT = 0.99  # of the variance; the remaining directions are mostly noise, and make all items equally distant
+FITTED = 5000  # items that the directions are fitted to
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SignalShare:
+    """What the jackknife found.
+
+    Attributes
+    ----------
+    c : float
+        The share of signal in f - p.
+    explained : float
+        R(m), the share of f's variance that all views together explain.
+    credible : bool
+        Whether f may be moved on this sign alone: the views explain f nearly as well as they explain one another, and
+        enough of the residual looks like error.
+    """
+
+    c: float
+    explained: float
+    credible: bool = False
+
+
+def error_share(r: float, r_less: ArrayLike, m: int, left: int) -> Array:
+    """Return nu from R(m) and R(left), see above; for several R(left) at once."""
+    slope = np.maximum(0.0, 1 / np.maximum(r_less, 1e-12) - 1 / r) / (1 / left - 1 / m)
+    end = 1 / r - slope / m  # at most 1 means that even infinitely many views would explain no more than all
+    return 1 - 1 / np.maximum(end, 1.0)
+
+
+def resampled_error_share(r: float, r_less: Sequence[float], out: Sequence[Sequence[int]], m: int) -> float:
+    """Return the mean of nu over resampled views; ``r_less`` has R without each set of views in ``out``.
+
+    m - 1 of m views are drawn at a time, with replacement: the variance of their mean is what s^2 / m estimates. A set
+    counts as often as its views were drawn together.
+    """
+    drawn = np.random.default_rng(0).multinomial(m - 1, np.full(m, 1 / m), size=RESAMPLED)
+    counts = drawn[:, np.array(out)].prod(axis=2)
+    counts = counts[counts.any(axis=1)]
+    return float(error_share(r, counts @ np.array(r_less) / counts.sum(axis=1), m, m - len(out[0])).mean())
+
+
+def sets_left_out(m: int) -> list[tuple[int, ...]]:
+    """Return the sets of views that are left out in turn: single ones, or of four and more views pairs."""
+    sets = list(combinations(range(m), 1 if m < 4 else 2))
+    return [sets[i] for i in np.random.default_rng(0).permutation(len(sets))[:MAX_SETS]]
+
+
+def signal_share(f: Array, related: Sequence[Block], k: int, p: Array) -> SignalShare:
+    """Return c for standardised predictions; 1 where there is nothing to compare.
+
+    What is left out in turn are views if there are three or more, else single columns; more than ten of them are
+    dealt into ten groups, those that are most alike in their correlation with f into different ones.
+
+    Parameters
+    ----------
+    f : ndarray of shape (n, c)
+        Predictions.
+    related : sequence of Block
+        Views that depend on them.
+    k : int
+        Neighbours by which views explain f.
+    p : ndarray of shape (n, c)
+        The averages between which and f the share decides.
+    """
+    units = [block.columns for block in related]
+    least = LEAST_AGREEMENT
+    if len(units) < 3:
+        units = [column[:, None] for block in related for column in block.columns.T]
+        least = LEAST_AGREEMENT_OF_COLUMNS
+    m = min(len(units), MAX_GROUPS)
+    if m < 2:
+        return SignalShare(1.0, float("nan"))
+    strength = [np.linalg.norm(unit.T @ f) / np.linalg.norm(unit) for unit in units]
+    by_strength = np.argsort(strength, kind="stable")
+    groups = [np.hstack([units[i] for i in by_strength[start::m]]) for start in range(m)]
+    r = float(np.mean(explained(f, np.hstack(groups), k)))
+    if r == 0.0:
+        return SignalShare(1.0, 0.0)
+    out = sets_left_out(m)
+    r_less = [float(np.mean(explained(f, _without(groups, some), k))) for some in out]
+    nu = resampled_error_share(r, r_less, out, m)
+    # p may be smoother than the averages that r was measured by; an item's own f is a small part of it, hence 1 - r.
+    residual = max(1 - r, float(np.mean((f - p) ** 2)), 1e-12)
+    credible = nu >= LEAST_SIGN * residual and r >= least * agreement(groups, k)
+    return SignalShare(float(np.clip(1 - min(nu, MAX_ERROR * r) / residual, 0.0, 1.0)), r, credible)
+
+
+def agreement(groups: Sequence[NDArray[np.floating]], k: int) -> float:
+    """Return how well groups of columns explain one another: the mean share of each one's first principal direction."""
+    found = [explained(_first_direction(X), _without(groups, (i,)), k)[0] for i, X in enumerate(groups)]
+    return float(np.mean(found))
+
+
+def _without(groups: Sequence[NDArray[np.floating]], some: Sequence[int]) -> NDArray[np.floating]:
+    return np.hstack([X for i, X in enumerate(groups) if i not in some])
+
+
+def _first_direction(X: NDArray[np.floating]) -> Array:
+    return X @ _principal_directions(X)[1][:, :1]
+
+
+def explained(f: Array, X: NDArray[np.floating], k: int) -> Array:
+    """Return for each column of f the share of its variance that the k nearest other items by X explain."""
+    return explained_by(f, *sampled_neighbors(X, k))
+
+
+def sampled_neighbors(X: NDArray[np.floating], k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return some items, and for each its k nearest others among a sample."""
+    pool = evenly(len(X), POOL)
+    queries = evenly(len(pool), QUERIES)
+    X = leading_directions(X[pool])
+    found = NearestNeighbors(n_neighbors=min(k + 1, len(X))).fit(X).kneighbors(X[queries], return_distance=False)
+    own = found == queries[:, None]
+    own[~own.any(axis=1), -1] = True  # coincident items may have pushed the item out of its own list
+    near = found[~own].reshape(len(queries), -1)
+    return pool[queries], pool[near]
+
+
+def leading_directions(X: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Return rows in their leading principal directions; as they are if there are few columns."""
+    if X.shape[1] <= DIMENSIONS:
+        return X
+    values, directions = _principal_directions(X)
+    enough = int(np.searchsorted(np.cumsum(values), KEPT * values.sum())) + 1
+    return X @ directions[:, : min(enough, DIMENSIONS)].astype(X.dtype)
+
+
+def _principal_directions(X: NDArray[np.floating]) -> tuple[Array, Array]:
+    """Return variances and directions of a sample of rows, largest first."""
+    sample = X[evenly(len(X), FITTED)].astype(np.float64)
+    sample -= sample.mean(axis=0)
+    values, directions = np.linalg.eigh(sample.T @ sample)
+    return values[::-1], directions[:, ::-1]
+
+
+def explained_by(f: Array, items: NDArray[np.int64], near: NDArray[np.int64]) -> Array:
+    """Return for each column the squared correlation of items' values with their neighbours' mean; 0 if negative."""
+    means, scores = f[near].mean(axis=1), f[items]
+    shares = np.zeros(f.shape[1])
+    for c, (mean, score) in enumerate(zip(means.T, scores.T, strict=True)):
+        spread = mean.std() * score.std()
+        if spread > 0:
+            shares[c] = np.mean((mean - mean.mean()) * (score - score.mean())) / spread
+    return np.maximum(shares, 0.0) ** 2

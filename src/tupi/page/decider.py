@@ -1,0 +1,268 @@
+"""The decision: a method run to its end, its evidence, and everything to take away."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tupi.algorithm.denoiser import Step
+from tupi.api import denoise_prepared
+from tupi.embedding.prepared import Prepared
+from tupi.inputs.labels import Labels, Pairs
+from tupi.methods import make_method
+from tupi.methods.tupi import Tupi
+from tupi.page.explorer import in_words
+from tupi.page.frames import finite, plain
+from tupi.page.judging import judge_answers
+from tupi.page.knowledge import NOTHING, Known
+from tupi.page.lanes import Lane, Piece
+from tupi.page.looks import Look
+from tupi.page.signals import Signal
+from tupi.page.source import Source
+from tupi.page.trails import Relabelled
+from tupi.results.report import render
+from tupi.results.result import Denoised
+from tupi.results.summary import summary
+from tupi.results.writing import write_result
+from tupi.runtime.errors import InputError
+
+LABELS_FILE = "labels.csv"
+Maker = Callable[[], bytes]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What to run.
+
+    Attributes
+    ----------
+    method : str
+        A name from `tupi.methods`.
+    params : dict
+        Its settings, those that differ from the defaults.
+    known : Known
+        The labels that it may use, and those that judge it.
+    use : str
+        Where they come from: "both", "answers", "file", or "none".
+    """
+
+    method: str
+    params: dict[str, Any]
+    known: Known
+    use: str
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """A plan and what came of it."""
+
+    plan: Plan
+    result: Denoised
+
+
+def plan_for(choice: str, use: str, known: Known, look: Look, base: Tupi) -> Plan:
+    """Return the plan for "auto", or for the setting that was found by hand.
+
+    Steps of the paper's method that were chosen by hand stay as they are: labels would choose others.
+    """
+    if choice == "auto":
+        return Plan("auto", {}, known, use)
+    if not look.has_steps:
+        return Plan(look.method, {}, known, use)
+    if look.t == 0:
+        raise InputError("T: at 0 the scores stay as they are; accepted: at least one step.")
+    chosen = look.setting(base).params() | {"n_iter": look.t}
+    defaults = type(look.setting(base))().params()
+    return Plan(look.method, {k: v for k, v in chosen.items() if v != defaults[k]}, NOTHING, "none")
+
+
+class Decider:
+    """Runs one plan at a time, each as `tupi.denoise` would, so that its result can be repeated anywhere.
+
+    Parameters
+    ----------
+    source : Source
+        The data.
+    prepared : Prepared
+        The same, with views embedded as far as anybody needed them.
+    names : list of str or None
+        The items' ids.
+    signal : Signal
+        Told about progress.
+    """
+
+    def __init__(self, source: Source, prepared: Prepared, names: list[str] | None, signal: Signal) -> None:
+        self._prepared = prepared
+        self._source, self._names, self._signal = source, names, signal
+        self._lock = threading.Lock()
+        self._plan: Plan | None = None
+        self._stop = False
+        self.running, self.doing, self.error = False, "", ""
+        self.decision: Decision | None = None
+        self.number = 0  # of decisions so far
+        self._lane = Lane("decide", self._next)
+
+    def close(self) -> None:
+        """End the thread."""
+        self._stop = True
+        self._lane.close()
+
+    def start(self, plan: Plan) -> None:
+        """Run a plan, after the one that runs now."""
+        with self._lock:
+            self._plan, self.running, self.error, self._stop = plan, True, "", False
+        self._say("Starting")
+        self._lane.wake()
+
+    def stop(self) -> None:
+        """Give up what runs, as soon as its next step is done."""
+        with self._lock:
+            self._stop = True
+
+    def _next(self) -> Piece | None:
+        with self._lock:
+            plan, self._plan = self._plan, None
+        return None if plan is None else lambda: self._run(plan)
+
+    def _run(self, plan: Plan) -> None:
+        try:
+            prepared = Relabelled(self._prepared, plan.known.labels)
+            prepared.progress = self._say
+            method = make_method(plan.method, plan.params)
+            result = denoise_prepared(prepared, method, self._watch)
+            if plan.known.n_answers and not self._stop:
+                # Answers about pairs that were chosen for being hard are among the labels, and must not judge.
+                self._say("Judging by the answers about random pairs")
+                result = replace(result, evidence=judge_answers(method, prepared, plan.known, result.changed))
+            if self._stop:
+                self.error = "Stopped."
+            else:
+                self.decision, self.number = Decision(plan, result), self.number + 1
+        except Exception as problem:
+            self.error = in_words(problem)
+            if not isinstance(problem, InputError):
+                raise
+        finally:
+            with self._lock:
+                self.running = self._plan is not None
+            self._say("")
+
+    def _say(self, sentence: str) -> None:
+        self.doing = sentence
+        self._signal.changed()
+
+    def _watch(self, step: Step) -> bool:
+        self.doing = f"Denoising: step {step.t}"
+        self._signal.changed()
+        return self._stop
+
+    def facts(self) -> dict[str, Any] | None:
+        """Return what to show of the latest decision."""
+        if self.decision is None:
+            return None
+        plan, result = self.decision.plan, self.decision.result
+        evidence = None if result.evidence is None else asdict(result.evidence) | {"gain": result.evidence.gain}
+        if evidence is not None:
+            evidence = {name: finite(v) if isinstance(v, float) else v for name, v in evidence.items()}
+        return {
+            "number": self.number,
+            "method": result.method,
+            "asked": plan.method,
+            "use": plan.use,
+            "known": plan.known.words,
+            "changed": result.changed,
+            "summary": summary(result),
+            "evidence": evidence,
+            "notes": list(result.notes),
+            "params": plain(result.params),
+            "downloads": self.downloads(),
+            "python": self._python(),
+            "command": self._command(),
+        }
+
+    def downloads(self) -> list[str]:
+        """Return the names of the files to take away."""
+        return list(self._makers())
+
+    def download(self, name: str) -> bytes:
+        """Return a file to take away."""
+        makers = self._makers()
+        if name not in makers:
+            raise InputError(
+                f"file: found {name[:40]!r}; accepted: {', '.join(makers) or 'nothing before a decision'}."
+            )
+        return makers[name]()
+
+    def _makers(self) -> dict[str, Maker]:
+        if self.decision is None:
+            return {}
+        plan, result = self.decision.plan, self.decision.result
+        makers: dict[str, Maker] = {"better.csv": lambda: _written(lambda path: write_result(result, path), ".csv")}
+        if (labels := plan.known.labels) is not None:
+            makers[LABELS_FILE] = lambda: labels_table(labels, self._names, result).to_csv(index=False).encode()
+        return makers | {
+            "settings.json": lambda: json.dumps(self._settings(), indent=2, allow_nan=False).encode() + b"\n",
+            "report.html": lambda: render(result).encode("utf-8", "backslashreplace"),
+            "run.npz": lambda: _written(result.save, ".npz"),
+            "repeat.py": lambda: self._python().encode(),
+            "repeat.sh": lambda: self._command().encode() + b"\n",
+        }
+
+    def _settings(self) -> dict[str, Any]:
+        assert self.decision is not None
+        plan, result = self.decision.plan, self.decision.result
+        return {
+            "method": plan.method,
+            "set": plain(plan.params),
+            "task": self._source.task,
+            "seed": self._source.random_state,
+            "labels": {"from": plan.use, "known": plan.known.words},
+            "chosen": {"method": result.method, "params": plain(result.params)},
+        }
+
+    def _labels_path(self) -> str | None:
+        assert self.decision is not None
+        plan = self.decision.plan
+        if plan.known.labels is None:
+            return None
+        original = None if self._source.origin is None else self._source.origin.labels
+        return original if plan.use == "file" and original is not None else LABELS_FILE
+
+    def _python(self) -> str:
+        assert self.decision is not None
+        return self._source.python(self._labels_path(), self.decision.plan.method, self.decision.plan.params)
+
+    def _command(self) -> str:
+        assert self.decision is not None
+        return self._source.command(self._labels_path(), self.decision.plan.method, self.decision.plan.params)
+
+
+def labels_table(labels: Labels, names: list[str] | None, result: Denoised) -> pd.DataFrame:
+    """Return labels as a table that `tupi denoise --labels` reads."""
+    ids = np.arange(len(result.initial)) if names is None else np.array(names, dtype=object)
+    if isinstance(labels, Pairs):
+        return pd.DataFrame({"higher": ids[labels.higher], "lower": ids[labels.lower]})
+    values = labels.values
+    if result.classes is not None:
+        values = np.array([str(c) for c in result.classes], dtype=object)[values]
+    if names is None:  # one value per item, empty where unknown
+        column = np.full(len(result.initial), None, dtype=object)
+        column[labels.index] = values
+        return pd.DataFrame({"value": column})
+    assert result.index is not None
+    return pd.DataFrame({str(result.index.name or "id"): ids[labels.index], "value": values})
+
+
+def _written(write: Callable[[Path], Any], suffix: str) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"file{suffix}"
+        write(path)
+        return path.read_bytes()

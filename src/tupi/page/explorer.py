@@ -1,0 +1,346 @@
+"""The ranking under any setting: known steps at once, others as they are computed, neighbours ahead of time."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tupi.embedding.embedding import KERNELS
+from tupi.embedding.restoring import restore
+from tupi.methods import make_method
+from tupi.methods.tupi import LAM_GRID, SIGMA_W2_GRID, Tupi
+from tupi.page.frames import encode, finite, numbers
+from tupi.page.knowledge import NOTHING, Known
+from tupi.page.lanes import Lane, Piece
+from tupi.page.looks import LAMS, LAST, WIDTHS, Look, ranks
+from tupi.page.signals import Signal
+from tupi.page.trails import Relabelled, Trails, labelled_score
+from tupi.runtime.errors import InputError
+
+PAUSE = 0.4  # seconds without a move before anything is computed ahead
+CANDIDATE_STEPS = 8  # how far settings are followed that only help to choose questions and to judge
+MAP_STEPS = 8  # of each setting in the map; a longer search would find a better step by chance
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """What a method without steps to look at made of the problem."""
+
+    predictions: Array
+    weights: Array | None  # None where the method has none, or changed nothing by them
+    notes: tuple[str, ...]
+
+
+class Explorer:
+    """Computes what people look at.
+
+    Parameters
+    ----------
+    trails : Trails
+        Paths of the paper's method.
+    base : Tupi
+        All settings that have no slider.
+    signal : Signal
+        Told whenever there is something new to see.
+    lams, widths : sequence of float
+        The sliders' positions.
+    """
+
+    def __init__(
+        self,
+        trails: Trails,
+        base: Tupi,
+        signal: Signal,
+        lams: tuple[float, ...] = LAMS,
+        widths: tuple[float, ...] = WIDTHS,
+    ) -> None:
+        self.trails, self.base, self.signal, self.lams, self.widths = trails, base, signal, lams, widths
+        self.prepared = trails.prepared
+        self._looks: OrderedDict[str, Look] = OrderedDict()
+        self._known = NOTHING
+        self._labels_version = 0
+        self._states: dict[Any, str] = {}  # of engines: "waiting", "computing", "ready", or what went wrong
+        self._failed: dict[Tupi, str] = {}
+        self._fits: dict[str, tuple[int, Fitted | str]] = {}  # by method, with the labels' version
+        self._scores: dict[tuple[Tupi, int], float] = {}
+        self._candidates: list[Tupi] = []
+        self._lock = threading.RLock()
+        self._moved = 0.0  # when somebody last moved something
+        self.doing = ""
+        self.prepared.progress = self._say
+        self._steps_lane = Lane("steps", self._next_step)
+        self._fits_lane = Lane("fits", self._next_fit)
+
+    def close(self) -> None:
+        """End the threads."""
+        with self._lock:
+            self._looks.clear()
+            self._candidates = []
+        self._steps_lane.close()
+        self._fits_lane.close()
+
+    def _say(self, sentence: str) -> None:
+        self.doing = sentence
+        self.signal.changed()
+
+    def set_known(self, known: Known) -> None:
+        """Judge by other labels from now on."""
+        with self._lock:
+            self._known, self._labels_version = known, self._labels_version + 1
+            self._scores.clear()
+        self._wake()
+
+    @property
+    def labels_version(self) -> int:
+        """How often the labels changed."""
+        return self._labels_version
+
+    def look(self, client: str, look: Look) -> None:
+        """Have computed what a client looks at now, before anything else."""
+        with self._lock:
+            self._looks[client] = look
+            self._looks.move_to_end(client)
+            self._moved = time.monotonic()
+            fitted = self._fits.get(look.method)
+            if fitted is not None and fitted[0] != self._labels_version:
+                del self._fits[look.method]  # fitted to other labels
+        self._wake()
+
+    def leave(self, client: str, look: Look) -> None:
+        """Forget a client, unless it looks at something else already."""
+        with self._lock:
+            if self._looks.get(client) == look:
+                del self._looks[client]
+
+    def follow_candidates(self, kernel: str) -> list[Tupi]:
+        """Have the settings computed that `Tupi` would try with labels, when nothing else is to do; return them."""
+        settings = [
+            Look(kernel=kernel, lam=lam, sigma_w2=width).setting(self.base)
+            for lam, width in itertools.product(LAM_GRID, SIGMA_W2_GRID)
+        ]
+        with self._lock:
+            self._candidates = settings
+        self._wake()
+        return settings
+
+    def _wake(self) -> None:
+        self._steps_lane.wake()
+        self._fits_lane.wake()
+
+    # What is there to see
+
+    def problem_with(self, look: Look) -> str | None:
+        """Return why a look cannot be had, or None."""
+        with self._lock:
+            if look.has_steps:
+                setting = look.setting(self.base)
+                state = self._states.get(setting.engine_key(), "waiting")
+                return self._failed.get(setting) or (state if state not in ("waiting", "computing", "ready") else None)
+            fitted = self._fits.get(look.method)
+        return fitted[1] if fitted is not None and isinstance(fitted[1], str) else None
+
+    def last(self, look: Look) -> int:
+        """Return the last step that a look can have."""
+        return LAST if look.has_steps else 1
+
+    def frame(self, look: Look, t: int) -> bytes | None:
+        """Return step t of a look for the page, or None if it is not known yet."""
+        found = self._step(look, t) if look.has_steps else self._fitted(look, t)
+        if found is None:
+            return None
+        predictions, facts = found
+        column = predictions if predictions.ndim == 1 else predictions[:, look.column]
+        return encode({"t": t, "last": self.last(look), **facts}, score=column.astype(np.float32), rank=ranks(column))
+
+    def _step(self, look: Look, t: int) -> tuple[Array, dict[str, Any]] | None:
+        setting = look.setting(self.base)
+        known = self.trails.known(setting)
+        if len(known) <= t:
+            return None
+        step = known[t]
+        predictions = self.prepared.problem.initial if t == 0 else restore(self.prepared, step.f.astype(np.float64))
+        facts = {
+            "labels": self._labels_version,
+            "weights": numbers(step.weights),
+            "dependence": numbers(step.dependence),
+            "accuracy": finite(self.score(setting, t)),
+        }
+        return predictions, facts
+
+    def _fitted(self, look: Look, t: int) -> tuple[Array, dict[str, Any]] | None:
+        with self._lock:
+            version, fitted = self._fits.get(look.method, (0, None))
+        if not isinstance(fitted, Fitted):
+            return None
+        facts = {
+            "labels": version,
+            "weights": None if fitted.weights is None else numbers(fitted.weights),
+            "dependence": None,
+            "accuracy": None,
+            "notes": list(fitted.notes),
+        }
+        return (fitted.predictions if t else self.prepared.problem.initial), facts
+
+    def score(self, setting: Tupi, t: int) -> float | None:
+        """Return how well a known step agrees with the labels; None without labels or if it is not known."""
+        with self._lock:
+            labels, version = self._known.labels, self._labels_version
+            if (setting, t) in self._scores:
+                return self._scores[setting, t]
+        known = self.trails.known(setting)
+        if labels is None or len(known) <= t:
+            return None
+        value = labelled_score(self.prepared, known[t].f.astype(np.float64), labels)
+        with self._lock:
+            if version == self._labels_version:
+                self._scores[setting, t] = value
+        return value
+
+    def scores(self, look: Look) -> dict[str, Any]:
+        """Return how well all known steps of a look agree with the labels, and how often these had changed by then."""
+        version = self._labels_version
+        setting = look.setting(self.base)
+        known = range(len(self.trails.known(setting)))
+        return {"labels": version, "accuracy": [finite(self.score(setting, t)) for t in known]}
+
+    def heat(self, look: Look) -> list[dict[str, Any]]:
+        """Return the best of the first `MAP_STEPS` steps of each setting of which these are known, and its score."""
+        cells = []
+        if not look.has_steps or self._known.labels is None:
+            return []
+        for lam, width in itertools.product(self.lams, self.widths):
+            setting = look.moved(lam, width).setting(self.base)
+            scores = [score for t in range(MAP_STEPS + 1) if (score := self.score(setting, t)) is not None]
+            if len(scores) > MAP_STEPS:
+                best = int(np.argmax(scores))
+                cells.append({"lam": lam, "sigma_w2": width, "t": best, "score": scores[best]})
+        return cells
+
+    def kernel_states(self) -> dict[str, str]:
+        """Return for each kernel whether the views are embedded by it."""
+        with self._lock:
+            return {
+                kernel: self._states.get(replace(self.base, kernel=kernel).engine_key(), "waiting")
+                for kernel in KERNELS
+            }
+
+    # What to compute next
+
+    def _next_step(self) -> Piece | float | None:
+        with self._lock:
+            looks = [look for look in reversed(self._looks.values()) if look.has_steps]
+            for setting, t in ((look.setting(self.base), look.t) for look in looks):
+                if self._can_advance(setting, t):
+                    return lambda: self._advance(setting)
+            # Whoever moves a slider moves it again soon: a step that nobody waits for would be in the way.
+            quiet = self._moved + PAUSE - time.monotonic()
+            if quiet > 0:
+                return quiet
+            for setting, t in self._ahead(looks):
+                if self._can_advance(setting, t):
+                    return lambda: self._advance(setting, n_threads=1)  # the browser wants a core, too
+        return None
+
+    def _can_advance(self, setting: Tupi, t: int) -> bool:
+        ready = self._states.get(setting.engine_key()) == "ready"
+        return ready and setting not in self._failed and self.trails.needs(setting, t)
+
+    def _ahead(self, looks: list[Look]) -> Iterator[tuple[Tupi, int]]:
+        """Yield settings that will be wanted, and how far, the likeliest first."""
+        for look in looks:
+            yield look.setting(self.base), LAST
+        for setting in self._candidates:
+            yield setting, CANDIDATE_STEPS
+        for look in looks:
+            for near in self.neighbours(look):
+                yield near.setting(self.base), look.t
+        for look in looks if self._known.labels is not None else []:  # the heat map
+            for lam, width in itertools.product(self.lams, self.widths):
+                yield look.moved(lam, width).setting(self.base), MAP_STEPS
+
+    def neighbours(self, look: Look) -> list[Look]:
+        """Return the looks that one move of a slider leads to, the larger first."""
+        lams, widths = (_beside(grid, value) for grid, value in ((self.lams, look.lam), (self.widths, look.sigma_w2)))
+        return [look.moved(lam, look.sigma_w2) for lam in lams] + [look.moved(look.lam, width) for width in widths]
+
+    def _advance(self, setting: Tupi, n_threads: int | None = None) -> None:
+        try:
+            self.trails.advance(setting, n_threads)
+        except Exception as problem:
+            self._failed[setting] = in_words(problem)
+            raise
+        finally:
+            self.signal.changed()
+
+    def _next_fit(self) -> Piece | None:
+        with self._lock:
+            for look in reversed(self._looks.values()):
+                if look.has_steps:
+                    setting = look.setting(self.base)
+                    if setting.engine_key() not in self._states:
+                        return lambda: self._prepare(setting)
+                elif look.method not in self._fits:
+                    method, known, version = look.method, self._known, self._labels_version
+                    return lambda: self._fit(method, known, version)
+            for setting in self._candidates[:1]:
+                if setting.engine_key() not in self._states:
+                    return lambda: self._prepare(setting)
+        return None
+
+    def _prepare(self, setting: Tupi) -> None:
+        """Embed the views as a setting needs it; the first step is all that it takes."""
+        key = setting.engine_key()
+        self._states[key] = "computing"
+        self._say("Embedding the views")
+        try:
+            next(setting.steps(self.prepared))
+            self._states[key] = "ready"
+        except Exception as problem:
+            self._states[key] = in_words(problem)
+            raise
+        finally:
+            self._say("")
+            self._wake()
+
+    def _fit(self, method: str, known: Known, version: int) -> None:
+        result: Fitted | str = ""
+        self._say(f"Fitting {method}")
+        try:
+            seen = Relabelled(self.prepared, known.labels)
+            fit = make_method(method, {}).fit(seen, seen.problem.labels)
+            predictions = np.array(fit.predictions(seen))
+            weights = fit.steps[-1].weights
+            used = np.isfinite(weights).all() and not np.array_equal(predictions, seen.problem.initial)
+            result = Fitted(predictions, weights if used else None, (f"Known: {known.words}.", *fit.notes))
+        except Exception as problem:
+            result = in_words(problem)
+            if not isinstance(problem, InputError):
+                raise
+        finally:
+            with self._lock:
+                self._fits[method] = (version, result)
+            self._say("")
+
+
+def _beside(grid: tuple[float, ...], value: float) -> list[float]:
+    """Return the next larger and the next smaller position of a slider."""
+    place = int(np.argmin(np.abs(np.log(np.array(grid) / value))))
+    return [grid[k] for k in (place + 1, place - 1) if 0 <= k < len(grid)]
+
+
+def in_words(problem: Exception) -> str:
+    """Return what went wrong without saying where on this machine."""
+    if isinstance(problem, InputError):
+        return str(problem)
+    if isinstance(problem, MemoryError):
+        return "There is not enough memory for this."
+    return "This could not be computed; the terminal that runs tupi serve says why."

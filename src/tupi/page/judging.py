@@ -1,0 +1,118 @@
+"""What answers about pairs drawn at random say of a gain, each left out of the labels behind what it judges."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm, t
+
+from tupi.embedding.prepared import Prepared
+from tupi.inputs.labels import Pairs, subset
+from tupi.judging.evidence import MIN_LABELS, Evidence, amount, error_of_pairs
+from tupi.methods.base import Method
+from tupi.page.knowledge import Known
+
+METRIC = "pairwise accuracy"
+N_FOLDS = 10
+LEVEL = 0.95
+PSEUDO = 2.0  # answers added for the interval: half a one of each kind, right or wrong before and after
+Array = NDArray[np.float64]
+
+
+def judge_answers(method: Method, prepared: Prepared, known: Known, changed: bool) -> Evidence:
+    """Return what the answers about random pairs say of a method's gain.
+
+    Parameters
+    ----------
+    method : Method
+        The method, as it is shown.
+    prepared : Prepared
+        The problem with all labels.
+    known : Known
+        The labels, and which answers judge.
+    changed : bool
+        Whether the method's predictions with all labels differ from the initial ones.
+    """
+    nan = float("nan")
+    pairs = known.judges
+    k = 0 if pairs is None else len(pairs.higher)
+    if not changed:
+        # The gain is known then, whatever fits to fewer labels would do.
+        right = nan if pairs is None else float(merits(prepared.problem.initial, pairs).mean())
+        sentence = f"With {known.words} the scores stay as they are, so nothing is gained and nothing lost."
+        return Evidence(METRIC, right, right, 0.0, 0.0, False, k, sentence)
+    if pairs is None or k < MIN_LABELS:
+        return Evidence(METRIC, nan, nan, nan, nan, True, k, _not_yet(k, known.n_answers))
+    after = _left_out(method, prepared, known, pairs)
+    judged = np.isfinite(after)
+    k = int(judged.sum())
+    if k < MIN_LABELS:
+        return Evidence(METRIC, nan, nan, nan, nan, True, k, _not_yet(k, known.n_answers))
+    pairs, after = Pairs(pairs.higher[judged], pairs.lower[judged]), after[judged]
+    before = merits(prepared.problem.initial, pairs)
+    low, high = gain_interval(before, after, pairs)
+    gain = after.mean() - before.mean()
+    sentence = (
+        f"Judged on {k} answers about pairs drawn at random, of {known.n_answers} answers, each left out in turn: "
+        f"{before.sum():g} of {k} ranked right before and {after.sum():g} after. Gain {100 * gain:+.1f} points, "
+        f"{100 * LEVEL:.0f}% interval for all pairs {100 * low:+.1f} to {100 * high:+.1f}."
+    )
+    return Evidence(METRIC, float(before.mean()), float(after.mean()), low, high, True, k, sentence)
+
+
+def merits(predictions: Array, pairs: Pairs) -> Array:
+    """Return for each pair 1 where the predictions rank it right, 0 where wrong, and a half for a tie."""
+    return 0.5 * (1 + np.sign(predictions[pairs.higher] - predictions[pairs.lower]))
+
+
+def gain_interval(before: Array, after: Array, pairs: Pairs) -> tuple[float, float]:
+    """Return an interval for the gain in all pairs, from few of them that were drawn at random.
+
+    The interval of Agresti and Min (2005) for matched shares: half an answer of each of the four kinds is added, so
+    that ten answers which see no difference do not pass for certainty. Answers that share an item vary together, which
+    can only widen it. It is cut off at what is possible: no ranking gains more than was wrong before. How much that is
+    in all pairs is known from these answers only, so the ends of that share's own interval bound the gain.
+
+    Parameters
+    ----------
+    before, after : ndarray of shape (k,)
+        Merits of the pairs.
+    pairs : Pairs
+        Which they are.
+    """
+    gain, k = after - before, len(before)
+    mean = gain.sum() / (k + PSEUDO)
+    variance = ((np.sum(gain**2) + PSEUDO / 2) / (k + PSEUDO) - mean**2) / (k + PSEUDO)
+    error = max(np.sqrt(variance), error_of_pairs(gain, pairs.higher, pairs.lower))
+    half = float(t.ppf((1 + LEVEL) / 2, k - 1)) * error
+    lowest, highest = _share_interval(before.sum(), k)
+    return float(max(mean - half, -highest)), float(min(mean + half, 1 - lowest))
+
+
+def _share_interval(right: float, k: int) -> tuple[float, float]:
+    """Return Wilson's interval for a share of which ``right`` of k were seen."""
+    z2 = float(norm.ppf((1 + LEVEL) / 2)) ** 2
+    centre = (right + z2 / 2) / (k + z2)
+    half = np.sqrt(z2 * (right * (k - right) / k + z2 / 4)) / (k + z2)
+    return float(centre - half), float(centre + half)
+
+
+def _left_out(method: Method, prepared: Prepared, known: Known, pairs: Pairs) -> Array:
+    """Return each pair's merit under a fit to labels about other items; NaN where no labels are left to fit."""
+    found = np.full(len(pairs.higher), np.nan)
+    order = np.random.default_rng(prepared.random_state).permutation(len(found))
+    for held in np.array_split(order, min(N_FOLDS, len(found))):
+        touched = np.concatenate([pairs.higher[held], pairs.lower[held]])
+        others = np.setdiff1d(prepared.items, touched)
+        assert known.labels is not None
+        train = subset(known.labels, others)
+        if train is not None:
+            found[held] = merits(method.fit(prepared, train).predictions(prepared), pairs)[held]
+    return found
+
+
+def _not_yet(k: int, n_answers: int) -> str:
+    return (
+        "The gain is not known yet: only answers about pairs drawn at random judge it, about every second question. "
+        f"There are {k} of them among {amount(n_answers, 'answer')}; it takes {MIN_LABELS - k} more."
+    )

@@ -1,0 +1,191 @@
+"""What a page is about: the data, where they came from, and how to say so on a command line."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tupi.inputs.files import read_inputs, read_table
+from tupi.inputs.files.reading import is_table
+from tupi.page.pictures import Pictures, find_pictures
+from tupi.runtime.errors import InputError
+
+MAX_FACTS = 8  # other columns of the predictions' table that help to tell items apart
+LONGEST_FACT = 200
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The files, as `tupi denoise` is told them.
+
+    Attributes
+    ----------
+    scores : str
+        The predictions.
+    features : mapping of str to str
+        Files by view.
+    labels, id_column, label : str or None
+        As for `tupi.inputs.files.read_inputs`.
+    score : tuple of str
+        Score columns.
+    """
+
+    scores: str
+    features: Mapping[str, str]
+    labels: str | None = None
+    id_column: str | None = None
+    score: tuple[str, ...] = ()
+    label: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """The data of one page.
+
+    Attributes
+    ----------
+    predictions, features, labels
+        As `tupi.denoise` takes them.
+    task : str
+        What the predictions are for.
+    impute : str or None
+        As for `tupi.denoise`.
+    random_state : int
+        Seed.
+    origin : Origin or None
+        The files; None for data that came from none.
+    pictures : Pictures or None
+        A picture per item.
+    facts : DataFrame or None
+        What else is known about items, to tell them apart.
+    """
+
+    predictions: Any
+    features: Any
+    labels: Any = None
+    task: str = "ranking"
+    impute: str | None = None
+    random_state: int = 0
+    origin: Origin | None = None
+    pictures: Pictures | None = None
+    facts: pd.DataFrame | None = field(default=None)
+
+    def python(self, labels: str | None, method: str, params: Mapping[str, Any]) -> str:
+        """Return a Python script that repeats a result; ``labels`` names a file of labels to use."""
+        origin = self._origin()
+        arguments = [repr(origin.scores), "{" + "".join(f"\n        {k!r}: {v!r}," for k, v in origin.features.items())]
+        arguments[1] += "\n    }"
+        arguments += [
+            f"{name}={value!r}"
+            for name, value in (
+                ("labels", labels),
+                ("id_column", origin.id_column),
+                ("score", origin.score),
+                ("label", origin.label if labels == origin.labels else None),
+                ("task", self.task if self.task != "ranking" else None),
+            )
+            if value
+        ]
+        listed = "".join(f"\n    {argument}," for argument in arguments)
+        settings = "".join(f"\n    {name}={value!r}," for name, value in params.items())
+        return (
+            "import tupi\nfrom tupi.inputs.files import read_inputs, write_result\n\n"
+            f"inputs = read_inputs({listed}\n)\n"
+            "result = tupi.denoise(\n    inputs.predictions,\n    inputs.features,\n    inputs.labels,\n"
+            f"    method={method!r},\n    task={self.task!r},\n    random_state={self.random_state},\n"
+            f"    impute={self.impute!r},{settings}\n)\n"
+            'write_result(result, "better.csv")\n'
+        )
+
+    def command(self, labels: str | None, method: str, params: Mapping[str, Any]) -> str:
+        """Return the command line that repeats a result."""
+        origin = self._origin()
+        words = ["tupi", "denoise", origin.scores]
+        for name, path in origin.features.items():
+            words += ["--features", f"{name}={path}"]
+        for option, value in (
+            ("--labels", labels),
+            ("--id", origin.id_column),
+            ("--label", origin.label if labels == origin.labels else None),
+            ("--task", self.task if self.task != "ranking" else None),
+            ("--impute", self.impute),
+            ("--method", method),
+        ):
+            if value:
+                words += [option, value]
+        for column in origin.score:
+            words += ["--score", column]
+        for name, value in params.items():
+            words += ["--set", f"{name}={value}"]
+        words += ["--seed", str(self.random_state), "--out", "better.csv"]
+        return shlex.join(words)
+
+    def _origin(self) -> Origin:
+        return self.origin or Origin("scores.csv", {name: f"{name}.npy" for name in self.features})
+
+
+def read_source(
+    origin: Origin,
+    task: str = "ranking",
+    impute: str | None = None,
+    random_state: int = 0,
+    images: str | Path | None = None,
+    image_column: str | None = None,
+) -> Source:
+    """Read the files of a page.
+
+    Parameters
+    ----------
+    origin : Origin
+        The files.
+    task, impute, random_state
+        As for `tupi.denoise`.
+    images : path, optional
+        A folder of pictures called like the items or, with ``image_column``, as that column says.
+    image_column : str, optional
+        The column of the predictions' table that names each item's picture, inside ``images`` or beside the table.
+    """
+    table = read_table(origin.scores) if is_table(origin.scores) else None
+    if image_column is not None:
+        if table is None or image_column not in table.columns:
+            raise InputError(f"--image-column: {origin.scores} has no column {image_column!r}; accepted: one it has.")
+        origin = _without(origin, table, image_column)
+    inputs = read_inputs(
+        origin.scores, origin.features, origin.labels, origin.id_column, origin.score, origin.label, task
+    )
+    names = _names(inputs.predictions)
+    pictures = None
+    if image_column is not None:
+        assert table is not None
+        folder = Path(origin.scores).parent if images is None else Path(images)
+        pictures = find_pictures(folder, table[image_column].fillna("").astype(str).tolist(), "--image-column")
+    elif images is not None:
+        pictures = find_pictures(images, names)
+    used = {inputs.id_column, image_column, *inputs.score_columns}
+    others = [] if table is None else [column for column in table.columns if column not in used][:MAX_FACTS]
+    facts = table[others] if table is not None and others else None
+    return Source(
+        inputs.predictions, inputs.features, inputs.labels, task, impute, random_state, origin, pictures, facts
+    )
+
+
+def _without(origin: Origin, table: pd.DataFrame, image_column: str) -> Origin:
+    """Return the origin with its score column named, if only the column of pictures leaves that open."""
+    if origin.score:
+        return origin
+    numeric = [c for c in table.columns if c != image_column and pd.api.types.is_numeric_dtype(table[c].dtype)]
+    numeric = [c for c in numeric if c != origin.id_column and c.lower() != "id"]
+    if len(numeric) != 1:
+        return origin
+    return Origin(origin.scores, origin.features, origin.labels, origin.id_column, (numeric[0],), origin.label)
+
+
+def _names(predictions: Any) -> list[str]:
+    if isinstance(predictions, (pd.Series, pd.DataFrame)):
+        return [str(name) for name in predictions.index]
+    return [str(k) for k in range(len(predictions))]

@@ -1,0 +1,1 @@
+"""The paper's datasets and experiments, and the demo."""

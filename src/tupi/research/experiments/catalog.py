@@ -1,0 +1,38 @@
+"""All tables and figures by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tupi.research.experiments.accuracy import Accuracy
+from tupi.research.experiments.combination import Combination
+from tupi.research.experiments.experiment import Experiment
+from tupi.research.experiments.protocol import SVM_ONLY
+from tupi.research.experiments.scaling import Scaling
+from tupi.research.experiments.significance import Significance
+from tupi.research.experiments.surface import Surface
+from tupi.research.experiments.table1 import Table1
+from tupi.research.experiments.table2 import Table2
+from tupi.runtime.errors import InputError, nearest
+
+#: Tables 1 and 2 come twice: with the rank SVM, which is what the paper's f^I must have been, and by the protocol.
+EXPERIMENTS: Mapping[str, tuple[Experiment, ...]] = {
+    "table1": (Table1(protocol=SVM_ONLY), Table1()),
+    "table2": (Table2(protocol=SVM_ONLY), Table2()),
+    "accuracy": (Accuracy(),),
+    "significance": (Significance(),),
+    "surface": (Surface(),),
+    "combination": (Combination(),),
+    "scaling": (Scaling(),),
+}
+
+
+def experiments_of(names: Sequence[str]) -> list[Experiment]:
+    """Return experiments by name, in the order of the page; "all" means all of them."""
+    for name in names:
+        if name != "all" and name not in EXPERIMENTS:
+            known = (*EXPERIMENTS, "all")
+            raise InputError(f"WHAT: found {name!r}; accepted: {', '.join(known)}.{nearest(name, known)}")
+    wanted = EXPERIMENTS if "all" in names else [name for name in EXPERIMENTS if name in names]
+    # Without PyTorch both protocols are the same.
+    return list(dict.fromkeys(one for name in wanted for one in EXPERIMENTS[name]))

@@ -1,0 +1,215 @@
+"""The paper's protocol: 200 items train f^I, 50 further ones validate, the others judge.
+
+f^I is a rank SVM or a rank network, whichever ranks the validation items better; without PyTorch the rank SVM. The
+same validation items tune the methods. The items that trained f^I are not among those that are denoised: what it says
+about them is no prediction.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tupi.embedding.prepared import Prepared
+from tupi.inputs.labels import Labels, Pairs, Values, labelled_items, relabel, score
+from tupi.inputs.problem import make_problem
+from tupi.methods.base import Method
+from tupi.rankers import RankNet, RankSVMCV
+from tupi.research.datasets import Dataset
+from tupi.research.experiments.sources import Source, dataset_of, digest_of, source_of
+from tupi.research.experiments.store import Cell, Store
+
+Array = NDArray[np.floating]
+Positions = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """The frozen part of every experiment.
+
+    Parameters
+    ----------
+    n_train, n_valid : int
+        Items that train f^I and that validate; where the truth is comparisons, a third of the pairs each.
+    rankers : tuple of str
+        Which rankers compete for f^I.
+    """
+
+    n_train: int = 200
+    n_valid: int = 50
+    rankers: tuple[str, ...] = ("svm", "network") if importlib.util.find_spec("torch") else ("svm",)
+
+    @property
+    def initial(self) -> str:
+        """The name under which f^I is stored."""
+        return "-".join(("initial", *self.rankers))
+
+
+PROTOCOL = Protocol()
+SVM_ONLY = Protocol(rankers=("svm",))
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Which items do what.
+
+    Attributes
+    ----------
+    items : ndarray of int
+        The items that are denoised: all but those that trained f^I, sorted.
+    train, valid, test : Values or Pairs
+        Labels that train f^I, that validate, and that judge; positions are those of the dataset.
+    """
+
+    items: Positions
+    train: Labels
+    valid: Labels
+    test: Labels
+
+
+def split(truth: Labels, n: int, seed: int, protocol: Protocol) -> Split:
+    """Deal the truth at random; all targets of a dataset whose truth is values get the same items."""
+    rng = np.random.default_rng(seed)
+    if isinstance(truth, Values):
+        order = rng.permutation(n)
+        train, valid, test = np.split(order, [protocol.n_train, protocol.n_train + protocol.n_valid])
+        dealt = [Values(part, truth.values[part]) for part in (train, np.sort(valid), np.sort(test))]
+        return Split(np.sort(np.concatenate([valid, test])), *dealt)
+    thirds = np.array_split(rng.permutation(len(truth.higher)), 3)
+    pairs = [Pairs(truth.higher[part], truth.lower[part]) for part in thirds]
+    train_items, *others = (labelled_items(part) for part in pairs)
+    trained_only = np.setdiff1d(train_items, np.concatenate(others))
+    return Split(np.setdiff1d(np.arange(n), trained_only), *pairs)
+
+
+def initial_scores(cell: Cell, protocol: Protocol) -> dict[str, Any]:
+    """Return f^I of a cell's target for all items that are denoised, and which ranker it is."""
+    source, data = source_of(cell.dataset), dataset_of(cell.dataset)
+    X, truth = source.features(data, cell.target), source.truth(data, cell.target)
+    parts = split(truth, data.n, cell.seed, protocol)
+    best: tuple[float, str, Any] | None = None
+    for name in protocol.rankers:
+        ranker = RankSVMCV() if name == "svm" else RankNet(random_state=cell.seed)
+        if isinstance(parts.train, Values):
+            assert isinstance(parts.valid, Values)
+            (rows, y), (rows_val, y_val) = ((p.index, p.values) for p in (parts.train, parts.valid))
+            ranker.fit(X[rows], y, X_val=X[rows_val], y_val=y_val)
+        else:
+            (rows, pairs), (rows_val, pairs_val) = (_pairs_of_rows(p) for p in (parts.train, parts.valid))
+            ranker.fit(X[rows], pairs=pairs, X_val=X[rows_val], pairs_val=pairs_val)
+        accuracy = score(ranker.predict(X), parts.valid, "ranking")
+        if best is None or accuracy > best[0]:
+            best = (accuracy, name, ranker)
+    assert best is not None
+    accuracy, name, ranker = best
+    return {"ranker": name, "validation": 100 * accuracy, "scores": ranker.predict(X[parts.items]).tolist()}
+
+
+def _pairs_of_rows(labels: Labels) -> tuple[Positions, tuple[Positions, Positions]]:
+    assert isinstance(labels, Pairs)
+    rows, position = np.unique(np.concatenate([labels.higher, labels.lower]), return_inverse=True)
+    return rows, (position[: len(labels.higher)], position[len(labels.higher) :])
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One target under one seed, ready for methods.
+
+    Attributes
+    ----------
+    initial : ndarray of shape (n,)
+        f^I.
+    views : mapping
+        {H^i}.
+    labels : Values or Pairs
+        What validates; positions count the trial's items.
+    judging : Values or Pairs
+        What judges, and nothing else.
+    truth : ndarray of shape (n,) or None
+        The truth of all items, for experiments that make views of it; None where it is comparisons.
+    seed : int
+        The trial's seed.
+    """
+
+    initial: Array
+    views: Mapping[str, Array]
+    labels: Labels
+    judging: Labels
+    truth: Array | None
+    seed: int
+
+    def prepared(self, views: Mapping[str, Array] | None = None) -> Prepared:
+        """Return the problem made ready, with these views or the trial's own."""
+        return Prepared(make_problem(self.initial, self.views if views is None else views, self.labels))
+
+    def accuracy(self, predictions: Array) -> float:
+        """Return pairwise accuracy on the judging items, in per cent."""
+        return 100 * score(predictions, self.judging, "ranking")
+
+    def judge(self, method: Method, prepared: Prepared) -> dict[str, Any]:
+        """Return a method's accuracy, what it chose, and how long it took."""
+        start = time.perf_counter()
+        fit = method.fit(prepared, self.labels)
+        seconds = time.perf_counter() - start
+        chosen = {key: fit.params[key] for key in ("lam", "sigma_w2", "n_iter") if fit.params.get(key) is not None}
+        return {"accuracy": self.accuracy(fit.predictions(prepared)), "chosen": chosen, "seconds": seconds}
+
+
+def initial_settings(dataset: str, protocol: Protocol) -> dict[str, Any]:
+    """Return everything that f^I of a dataset depends on."""
+    source, data = source_of(dataset), digest_of(dataset)
+    rankers = {"svm": RankSVMCV().get_params(), "network": RankNet().get_params()}
+    used = {name: rankers[name] for name in protocol.rankers}
+    return {"protocol": asdict(protocol), "rankers": used, "views": source.views, "data": data}
+
+
+def initial_cells(dataset: str, target: str, seed: int, protocol: Protocol) -> list[Cell]:
+    """Return the cells of f^I that a trial reads: its own, and those of other targets where they are the views."""
+    source = source_of(dataset)
+    targets = source.targets(dataset_of(dataset)) if source.views == "rankers" else (target,)
+    return [Cell(protocol.initial, dataset, name, seed) for name in targets]
+
+
+def make_trial(dataset: str, target: str, seed: int, store: Store, protocol: Protocol) -> Trial:
+    """Return a trial from the stored f^I of all targets that it needs.
+
+    Parameters
+    ----------
+    dataset, target, seed : str, str, int
+        Which trial.
+    store : Store
+        Where f^I is.
+    protocol : Protocol
+        How f^I was made, and items are dealt.
+    """
+    source, data = source_of(dataset), dataset_of(dataset)
+    truth = source.truth(data, target)
+    parts = split(truth, data.n, seed, protocol)
+    scores, settings = {}, initial_settings(dataset, protocol)
+    for cell in initial_cells(dataset, target, seed, protocol):
+        record = store.read(cell, settings)
+        if record is None:
+            raise LookupError(f"{cell}: f^I is not in {store.folder}")
+        scores[cell.target] = np.array(record["result"]["scores"])
+    return Trial(
+        initial=scores[target],
+        views=_views(source, data, target, parts.items, scores),
+        labels=relabel(parts.valid, parts.items),
+        judging=relabel(parts.test, parts.items),
+        truth=truth.values[parts.items] if isinstance(truth, Values) else None,
+        seed=seed,
+    )
+
+
+def _views(
+    source: Source, data: Dataset, target: str, items: Positions, scores: Mapping[str, Array]
+) -> dict[str, Array]:
+    if source.views == "rankers":
+        return {name: column[:, None] for name, column in scores.items() if name != target}
+    return {name: view[items] for name, view in source.extras(data, target).items()}

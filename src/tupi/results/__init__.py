@@ -1,0 +1,1 @@
+"""What comes out: the result, its summary, plots and report."""

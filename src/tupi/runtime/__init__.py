@@ -1,0 +1,1 @@
+"""What everything stands on: errors, whole files, threads, memory."""

@@ -1,0 +1,84 @@
+import re
+
+import numpy as np
+import pytest
+
+import tupi
+from tests.methods.rows import KNOWN, LABELLED, SCORES, VIEWS
+from tupi.methods.auto.auto import Auto
+from tupi.runtime.errors import InputError
+
+
+def test_with_labels_it_fuses():
+    found = tupi.denoise(SCORES, VIEWS, labels=KNOWN)
+    expected = tupi.denoise(SCORES, VIEWS, labels=KNOWN, method="fuse")
+    np.testing.assert_array_equal(found.predictions, expected.predictions)
+    assert found.params["chosen"] == "fuse"
+    assert len(found.notes) == 1
+    assert found.notes[0].startswith("Chose 'fuse' because there are labels. 2 of 3 views depend on the predictions")
+    assert "\n" not in found.notes[0]
+    np.testing.assert_array_equal(found.suggest(5), expected.suggest(5))
+
+
+def test_without_labels_it_smooths():
+    found = tupi.denoise(SCORES, VIEWS)
+    expected = tupi.denoise(SCORES, VIEWS, method="smooth")
+    np.testing.assert_array_equal(found.predictions, expected.predictions)
+    assert found.params["chosen"] == "smooth"
+    assert found.notes[0].startswith("Chose 'smooth' because there are no labels.")
+
+
+def test_labels_of_items_without_features_do_not_count():
+    views = {name: view.copy() for name, view in VIEWS.items()}
+    for view in views.values():
+        view[LABELLED] = np.nan
+    found = tupi.denoise(SCORES, views, labels=KNOWN)
+    assert found.params["chosen"] == "smooth"
+    np.testing.assert_array_equal(found.predictions[LABELLED], SCORES[LABELLED])
+
+
+def test_the_guard_can_be_turned_off():
+    rng = np.random.default_rng(0)
+    junk = {"junk": rng.normal(size=(len(SCORES), 3))}
+    assert not tupi.denoise(SCORES, junk, labels=KNOWN).changed
+    assert tupi.denoise(SCORES, junk, labels=KNOWN, guard=False).changed
+    with pytest.raises(InputError, match="guard: found 3"):
+        Auto(guard=3)
+
+
+@pytest.mark.parametrize("params", [{"lam": 0.3}, {"n_threads": 1}, {"n_iter": 20}, {"engine": "exact"}])
+def test_a_parameter_never_changes_the_method(params):
+    (name,) = params
+    with pytest.raises(InputError, match=f"{name}: method 'auto' has no such parameter; it belongs to .*'tupi'"):
+        tupi.denoise(SCORES, VIEWS, labels=KNOWN, **params)
+
+
+def test_the_owner_of_a_parameter_is_named_in_full():
+    with pytest.raises(InputError) as caught:
+        tupi.denoise(SCORES, VIEWS, n_threads=1)
+    assert str(caught.value) == (
+        "n_threads: method 'auto' has no such parameter; it belongs to methods 'tupi', 'tupi+coconut' "
+        '(method="tupi", n_threads=...).'
+    )
+
+
+def test_a_parameter_that_nobody_has_lists_those_of_auto():
+    with pytest.raises(InputError) as caught:
+        tupi.denoise(SCORES, VIEWS, gard=False)
+    assert str(caught.value) == (
+        "gard: denoise has no such argument, and method 'auto' has no such parameter; accepted: guard. "
+        "Did you mean 'guard'?"
+    )
+
+
+def test_an_argument_that_denoise_lacks_says_so_without_other_methods():
+    with pytest.raises(InputError, match="groups: denoise has no such argument") as caught:
+        tupi.denoise(SCORES, VIEWS, groups=[0] * len(SCORES))
+    assert "tupi" not in str(caught.value)
+
+
+@pytest.mark.parametrize("method", ["auto", "ridge", "tupi+coconut"])
+def test_a_memory_limit_that_is_not_honoured_is_refused(method):
+    said = f"memory_limit: found '1GB' with method '{method}', which keeps its graphs in memory; accepted: with method="
+    with pytest.raises(InputError, match=re.escape(said)):
+        tupi.denoise(SCORES, VIEWS, method=method, memory_limit="1GB")

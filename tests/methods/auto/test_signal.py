@@ -1,0 +1,126 @@
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
+
+from tupi.embedding.relevance import Block
+from tupi.methods.auto import signal
+from tupi.methods.auto.signal import (
+    error_share,
+    explained,
+    leading_directions,
+    resampled_error_share,
+    sets_left_out,
+    signal_share,
+)
+
+
+@given(st.floats(0.0, 0.9), st.floats(0.01, 20.0), st.integers(3, 10), st.integers(1, 2))
+def test_the_law_is_inverted(nu, s, m, out):
+    """Shares made by the hyperbolic law give its share of error back."""
+    r, r_less = ((1 - nu) * k * s / (1 + k * s) for k in (m, m - out))
+    assert error_share(r, r_less, m, m - out) == pytest.approx(nu, abs=1e-6)
+
+
+def test_views_that_each_add_as_much_as_the_first_leave_no_error():
+    assert error_share(0.6, 0.4, 3, 2) == 0.0
+    assert error_share(0.6, 0.3, 3, 2) == 0.0
+    assert error_share(0.6, 0.3, 4, 2) == 0.0
+
+
+def test_views_that_add_nothing_leave_all_the_rest_as_error():
+    assert error_share(0.7, 0.7, 4, 2) == pytest.approx(0.3)
+    assert error_share(0.7, 0.75, 4, 3) == pytest.approx(0.3)
+
+
+def test_many_shares_at_once():
+    less = np.array([0.4, 0.55, 0.6, 0.7])
+    np.testing.assert_allclose(error_share(0.6, less, 3, 2), [error_share(0.6, one, 3, 2) for one in less])
+
+
+def test_resampling_averages_over_views():
+    """All draws of two among three views, each as likely."""
+    less = [0.5, 0.58, 0.6]
+    draws = [(a + b) / 2 for a in less for b in less]
+    found = resampled_error_share(0.6, less, [(0,), (1,), (2,)], 3)
+    assert found == pytest.approx(error_share(0.6, draws, 3, 2).mean(), abs=0.01)
+
+
+def test_resampled_pairs_count_as_often_as_both_were_drawn():
+    out = list(combinations(range(4), 2))
+    less = [0.3 + 0.05 * i + 0.02 * j for i, j in out]
+    shares = []
+    for drawn in product(range(4), repeat=3):
+        counts = [drawn.count(i) * drawn.count(j) for i, j in out]
+        if any(counts):
+            shares.append(error_share(0.6, np.average(less, weights=counts), 4, 2))
+    assert resampled_error_share(0.6, less, out, 4) == pytest.approx(np.mean(shares), abs=0.01)
+
+
+def test_sets_left_out():
+    assert sorted(sets_left_out(3)) == [(0,), (1,), (2,)]
+    assert sorted(sets_left_out(4)) == list(combinations(range(4), 2))
+    assert len(set(sets_left_out(10))) == signal.MAX_SETS
+
+
+def test_explained_equals_its_definition():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    f = np.column_stack([X[:, 0] + 0.1 * rng.normal(size=80), rng.normal(size=80)])
+    distances = cdist(X, X)
+    np.fill_diagonal(distances, np.inf)
+    means = f[np.argsort(distances, axis=1)[:, :5]].mean(axis=1)
+    expected = [max(0, np.corrcoef(means[:, c], f[:, c])[0, 1]) ** 2 for c in range(2)]
+    np.testing.assert_allclose(explained(f, X, 5), expected)
+
+
+def blocks(arrays):
+    return [
+        Block(k, (v - v.mean(0)) / v.std(0) / np.sqrt(v.shape[1]), np.ones(len(v), bool)) for k, v in enumerate(arrays)
+    ]
+
+
+def test_redundant_views_say_error_and_complementary_ones_say_signal():
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=2000)
+    f = truth + 0.5 * rng.normal(size=2000)
+    looks = [np.column_stack([truth, truth]) + 0.1 * rng.normal(size=(2000, 2)) for _ in range(4)]
+    f = (f / f.std())[:, None]
+    p = (truth / truth.std() * 0.8)[:, None]
+    redundant = signal_share(f, blocks(looks), 15, p)
+    parts = rng.normal(size=(2000, 4))
+    g = parts.sum(axis=1)
+    g = (g / g.std())[:, None]
+    complementary = signal_share(g, blocks([parts[:, [k]] for k in range(4)]), 15, np.zeros_like(g))
+    assert redundant.c < 0.3
+    assert complementary.c > 0.97
+
+
+def test_one_column_cannot_be_judged():
+    rng = np.random.default_rng(0)
+    f = rng.normal(size=(50, 1))
+    assert signal_share(f, blocks([rng.normal(size=(50, 1))]), 5, np.zeros_like(f)).c == 1.0
+
+
+def test_error_is_at_most_a_share_of_what_is_confirmed(monkeypatch):
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=1000)
+    f = (truth + rng.normal(size=1000))[:, None] / np.sqrt(2)
+    looks = blocks([truth[:, None] + 0.1 * rng.normal(size=(1000, 1)) for _ in range(3)])
+    monkeypatch.setattr(signal, "MAX_ERROR", 0.3)
+    found = signal_share(f, looks, 15, np.zeros_like(f))
+    # Of averages that explain nothing at all, the whole of f is the residual.
+    assert found.c == pytest.approx(1 - 0.3 * found.explained / np.mean(f**2))
+    found = signal_share(f, looks, 15, f)
+    assert found.c == pytest.approx(1 - 0.3 * found.explained / (1 - found.explained))
+
+
+def test_leading_directions_keep_distances():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 5)) @ rng.normal(size=(5, 60))
+    np.testing.assert_allclose(cdist(leading_directions(X), leading_directions(X)), cdist(X, X), rtol=0.2, atol=1)
+    assert leading_directions(X).shape[1] <= 5
+    assert leading_directions(X[:, :40]) is not None

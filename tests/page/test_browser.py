@@ -1,0 +1,537 @@
+"""The page in Chromium, used as a person would use it."""
+
+from __future__ import annotations
+
+import re
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.page.conftest import N, Served, serve_words, truth, write_files
+from tupi.research.datasets.fetch import in_data_folder
+
+VIEWS = ("overview", "explore", "teach", "decide")
+PATIENCE = 120_000  # milliseconds: machines are shared
+
+
+class Person:
+    """Somebody with a browser of their own."""
+
+    def __init__(self, browser: Any, address: str, **options: Any) -> None:
+        self.context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}} | options)
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(PATIENCE)
+        self.problems: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("pageerror", lambda problem: self.problems.append(str(problem)))
+        self.page.on("console", lambda message: self.problems.append(message.text) if message.type == "error" else None)
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.open(address)
+
+    def open(self, address: str) -> None:
+        self.page.goto(address)
+        self.page.wait_for_selector("body[data-ready]")
+
+    def until(self, true: str, *words: Any) -> None:
+        """Wait until a JavaScript function is true; the page's policy forbids it to poll by itself."""
+        end = time.monotonic() + PATIENCE / 1000
+        while not self.page.evaluate(true, *words):
+            assert time.monotonic() < end, true
+            self.page.wait_for_timeout(30)
+
+    def go(self, view: str) -> None:
+        self.page.click(f"nav a[href='#{view}']")
+        self.page.wait_for_selector(f"#{view}:not([hidden])")
+
+    def settle(self) -> None:
+        self.page.wait_for_selector("body[data-final=true]")
+
+    def text(self, selector: str) -> str:
+        return self.page.inner_text(selector)
+
+    def pair(self) -> tuple[str, str]:
+        self.until("document.getElementById('choose-left').ariaDisabled === 'false'")
+        return tuple(self.text(f"#choose-{side} .name") for side in ("left", "right"))
+
+    def answer(self, key: str) -> None:
+        """Press a key and wait until the page says that the answer is saved."""
+        before = self.pair()
+        self.page.keyboard.press(key)
+        self.until(
+            "before => document.querySelector('#choose-left .name')?.textContent !== before[0]"
+            " || document.querySelector('#choose-right .name')?.textContent !== before[1]",
+            list(before),
+        )
+
+    def answer_rightly(self, count: int) -> None:
+        true = truth()
+        for _ in range(count):
+            left, right = (int(name.removeprefix("item-")) for name in self.pair())
+            self.answer("ArrowLeft" if true[left] > true[right] else "ArrowRight")
+
+    def saved(self) -> int:
+        return int(re.search(r"Saved: ([\d,]+)", self.text("#saved"))[1].replace(",", ""))  # type: ignore[index]
+
+
+@pytest.fixture
+def person(browser: Any, served: Served) -> Iterator[Person]:
+    person = Person(browser, served.address)
+    yield person
+    person.context.close()
+    assert person.problems == []
+    elsewhere = [
+        url for url in person.asked if not url.startswith((f"http://127.0.0.1:{served.port}/", "data:", "blob:"))
+    ]
+    assert elsewhere == []
+
+
+def rows(person: Person, place: str = "#overview-list") -> list[str]:
+    return person.page.eval_on_selector_all(
+        f"{place} [role=listitem]:not([hidden])",
+        "all => all.sort((a, b) => a.getAttribute('aria-posinset') - b.getAttribute('aria-posinset'))"
+        ".map(one => one.getAttribute('aria-label'))",
+    )
+
+
+def test_overview_shows_ranks_movers_and_finds_items(person: Person) -> None:
+    page = person.page
+    person.settle()
+    assert "240 items" in person.text("#about")
+    assert page.is_checked("input[value=grid]")
+    first = rows(person)[0]
+    assert re.match(r"item-\d{3}: rank 1, was \d+, (same place|(up|down) \d+ places?)", first)
+    page.check("input[name=layout][value=rows]")
+    shown = rows(person)
+    assert len(shown) < 40, "only what is in sight exists"
+    assert page.evaluate("document.querySelector('#overview-list .row img').complete")
+    page.check("input[name=order][value=before]")
+    assert re.search(r"was 1,", rows(person)[0])
+    page.check("input[name=order][value=after]")
+    assert rows(person)[0] == first
+    # To the end by keyboard.
+    page.focus("#overview-list .virtual")
+    page.keyboard.press("End")
+    person.until(f"document.querySelector('#overview-list [aria-posinset=\"{N}\"]') !== null")
+    # A mover leads to its place in the list.
+    name = person.text("#movers-up li:first-child .name")
+    page.click("#movers-up li:first-child button")
+    assert page.get_attribute("#overview-list .found", "aria-label").startswith(f"{name}: rank")
+    # Search by id.
+    page.fill("#search", "ITEM-123")
+    assert "1 found" in person.text("#found")
+    assert page.get_attribute("#overview-list .found", "aria-label").startswith("item-123: rank")
+    page.fill("#search", "item-12")
+    page.press("#search", "Enter")
+    assert page.get_attribute("#overview-list .found", "aria-label").startswith("item-121: rank")
+    page.fill("#search", "nothing like it")
+    assert "No item" in person.text("#found")
+
+
+def test_explore_follows_the_sliders(person: Person) -> None:
+    page = person.page
+    person.go("explore")
+    person.settle()
+    page.wait_for_selector("#plot-accuracy .main-svg")
+    at_8 = rows(person, "#explore-list")
+    assert "Step 8" in person.text("#explore-words")
+    label = page.get_attribute("#plot-dependence", "aria-label")
+    # T by keyboard.
+    page.focus("#t")
+    for _ in range(8):
+        page.keyboard.press("ArrowLeft")
+    person.until("document.body.dataset.shown.endsWith('|0')")
+    assert person.text("#t-value") == "0"
+    assert all("same place" in row for row in rows(person, "#explore-list"))
+    page.keyboard.press("End")
+    person.until("document.body.dataset.shown.endsWith('|30') && document.body.dataset.final === 'true'")
+    assert page.get_attribute("#plot-dependence", "aria-label") != label
+    page.fill("#t", "8")
+    person.settle()
+    assert rows(person, "#explore-list") == at_8
+    # lambda and sigma.
+    page.focus("#lam")
+    page.keyboard.press("End")
+    person.until("document.body.dataset.shown.startsWith('tupi|gaussian|10|0.1')")
+    person.settle()
+    assert rows(person, "#explore-list") != at_8
+    assert person.text("#lam-value") == "10"
+    page.focus("#sigma_w2")
+    page.keyboard.press("Home")
+    person.until("document.body.dataset.shown.startsWith('tupi|gaussian|10|0.003')")
+    # The heat map leads to a setting.
+    cell = page.wait_for_selector("#heat button[aria-label*='0.4, '][aria-label*=' 0.1: '][aria-label*=step]")
+    label = cell.get_attribute("aria-label")
+    best = int(re.search(r"step (\d+)", label)[1])  # type: ignore[index]
+    cell.click()
+    person.until(f"document.body.dataset.shown === 'tupi|gaussian|0.4|0.1|0|{best}'")
+    # Another kernel and another method.
+    page.select_option("#kernel", "diffusion")
+    person.until("document.body.dataset.shown.startsWith('tupi|diffusion')")
+    page.select_option("#method", "auto")
+    person.until("document.body.dataset.shown.startsWith('auto|')")
+    assert page.is_disabled("#lam")
+    assert "Chose" in person.text("#explore-words")
+    # The overview shows the same ranking, and a reload keeps it.
+    top = rows(person, "#explore-list")[0]
+    person.go("overview")
+    assert rows(person)[0] == top
+    page.reload()
+    page.wait_for_selector("body[data-ready]")
+    person.until("document.body.dataset.shown?.startsWith('auto|')")
+    assert rows(person)[0] == top
+
+
+PLOTS = ("scatter", "weights", "dependence", "accuracy")
+
+
+def plots(person: Person) -> set[str]:
+    return {name for name in PLOTS if person.page.is_visible(f"#plot-{name} .main-svg")}
+
+
+def test_methods_show_nothing_of_the_setting_before(person: Person) -> None:
+    page = person.page
+    person.go("explore")
+    person.settle()
+    page.wait_for_selector("#plot-accuracy .main-svg")
+    person.until("document.querySelectorAll('.plot .main-svg').length >= 4")
+    assert plots(person) == set(PLOTS)
+    page.fill("#t", "0")  # a method without steps has its result all the same
+    for method in ("auto", "fuse", "ridge"):
+        page.select_option("#method", method)
+        person.until(f"document.body.dataset.shown.startsWith('{method}|') && document.body.dataset.final === 'true'")
+        assert any("same place" not in row for row in rows(person, "#explore-list")), method
+        assert plots(person) == {"scatter"}, method
+        assert page.get_attribute("#plot-weights", "aria-label") is None
+        assert not page.is_visible("#map")
+        page.select_option("#method", "tupi")
+        person.until("document.body.dataset.shown.startsWith('tupi|')")
+        page.wait_for_selector("#plot-weights .main-svg")
+
+
+def test_explore_follows_the_answers(browser: Any, tmp_path: Path) -> None:
+    origin = write_files(tmp_path, labels=False, pictures=False)
+    served = Served(tmp_path, *serve_words(origin))
+    person = Person(browser, served.address)
+    page = person.page
+    person.go("explore")
+    person.settle()
+    page.wait_for_selector("#plot-weights .main-svg")
+    # A method that does not apply says why, and shows no ranking of another one.
+    page.select_option("#method", "fuse")
+    person.until("document.getElementById('explore-words').textContent.startsWith('labels: found none')")
+    assert plots(person) == set()
+    assert not page.is_visible("#explore-list")
+    person.go("overview")
+    assert "as they came in. labels: found none" in person.text("#overview-words")
+    person.go("explore")
+    page.select_option("#method", "tupi")
+    person.until("document.body.dataset.shown.endsWith('|8') && document.body.dataset.final === 'true'")
+    # Answers that came since judge the steps that were there before.
+    person.go("teach")
+    person.answer_rightly(9)
+    person.go("explore")
+    page.wait_for_selector("#plot-accuracy .main-svg")
+    drawn = page.evaluate(
+        "(({ data, layout }) => [data[0].y, layout.yaxis.range])(document.getElementById('plot-accuracy'))"
+    )
+    assert all(0 <= value <= 1 for value in drawn[0])
+    assert drawn[1][1] < 1.2
+    assert "On the labels, pairwise accuracy is" in person.text("#explore-words")
+    # What is fitted to them follows, too.
+    for method in ("fuse", "auto"):
+        page.select_option("#method", method)
+        person.until(
+            "/Known: 9 answers.*on 9 (labels|comp)/.test(document.getElementById('explore-words').textContent)"
+        )
+    person.go("teach")
+    person.answer_rightly(1)
+    person.go("explore")
+    person.until("/Known: 10 answers.*on 10 (labels|comp)/.test(document.getElementById('explore-words').textContent)")
+    assert person.problems == []
+    person.context.close()
+    served.stop()
+
+
+def test_teach_by_keys_and_mouse_with_undo_and_reload(person: Person, served: Served) -> None:
+    page = person.page
+    person.go("teach")
+    first = person.pair()
+    person.answer("ArrowLeft")
+    assert person.saved() == 1
+    second = person.pair()
+    assert second != first
+    page.reload()  # in the middle: the same question waits
+    page.wait_for_selector("body[data-ready]")
+    assert person.pair() == second
+    assert person.saved() == 1
+    page.click("#choose-right")
+    person.until("document.getElementById('saved').textContent.includes('2 answers')")
+    third = person.pair()
+    person.answer("ArrowDown")
+    assert person.saved() == 3
+    page.keyboard.press("u")
+    person.until("document.getElementById('saved').textContent.startsWith('Undone')")
+    assert person.pair() == third
+    person.answer("s")
+    page.click("#choose-equal")
+    person.until("document.getElementById('saved').textContent.includes('4 answers')")
+    verdicts = re.findall(r'"answer": "(\w+)"|("undo")', (served.folder / "answers.jsonl").read_text())
+    assert [one or two for one, two in verdicts] == ["left", "right", "equal", '"undo"', "skip", "equal"]
+    # Keys that are typed elsewhere are no answers.
+    page.fill("#rater", "")
+    page.type("#rater", "sus")
+    assert (served.folder / "answers.jsonl").read_text().count('"answer"') == 5
+
+
+def test_gain_appears_and_grows_with_answers(person: Person) -> None:
+    person.go("teach")
+    person.answer_rightly(6)
+    words = "document.getElementById('gain-words').textContent"
+    person.until(f"/There are 3 of them among 6 answers; it takes 5 more/.test({words})")
+    assert not person.page.is_visible("#gain-bar")
+    person.answer_rightly(12)
+    person.until(f"/Judged on 9 answers about pairs drawn at random, of 18 answers/.test({words})")
+    assert person.page.is_visible("#gain-bar")
+    assert re.search(r"Gain [+-][\d.]+ points, 95% interval for all pairs -\d", person.text("#gain-words"))
+    person.go("decide")
+    person.page.click("#run")
+    person.page.wait_for_selector("#decision:not([hidden])")
+    summary = person.text("#decision-summary")
+    assert "Labels that were used: 30 labels and 18 answers." in summary
+    assert "Judged on 9 answers about pairs drawn at random, of 18 answers" in summary
+    assert not re.search(r"On [\d,]+ labels", summary)
+
+
+def test_two_raters_at_once(person: Person, browser: Any, served: Served) -> None:
+    other = Person(browser, served.address)
+    for one in (person, other):
+        one.go("teach")
+    assert set(person.pair()) != set(other.pair())
+    for _ in range(3):
+        person.answer("ArrowLeft")
+        other.answer("ArrowRight")
+    assert person.saved() == 3
+    assert other.saved() == 3
+    other.page.reload()
+    other.page.wait_for_selector("body[data-ready]")
+    other.pair()
+    assert "and 3 answers by 1 other" in other.text("#saved")
+    # One undoes without touching what the other said.
+    other.page.keyboard.press("u")
+    other.until("document.getElementById('saved').textContent.startsWith('Undone')")
+    assert other.saved() == 2
+    person.answer("ArrowLeft")
+    assert person.saved() == 4
+    other.context.close()
+
+
+def test_decide_says_why_and_gives_everything_away(person: Person, served: Served, tmp_path: Path) -> None:
+    page = person.page
+    person.go("decide")
+    assert "Nothing was decided" in person.text("#decide-words")
+    page.click("#run")
+    page.wait_for_selector("#decision:not([hidden])")
+    summary = person.text("#decision-summary")
+    assert "pairwise accuracy went from" in summary
+    assert "95% interval" in summary
+    with page.expect_download() as caught:
+        page.click("#downloads a[download='better.csv']")
+    table = pd.read_csv(caught.value.path())
+    assert len(table) == N
+    accuracy = {when: np.mean(order(table[when]) == order(truth())) for when in ("initial", "prediction")}
+    assert accuracy["prediction"] > accuracy["initial"]
+    for name in ("labels.csv", "settings.json", "report.html", "run.npz", "repeat.py", "repeat.sh"):
+        with page.expect_download() as caught:
+            page.click(f"#downloads a[download='{name}']")
+        assert Path(caught.value.path()).stat().st_size > 10
+    assert person.text("#command").startswith("tupi denoise ")
+    assert "tupi.denoise(" in person.text("#python")
+    page.click("#show-decision")
+    page.wait_for_selector("#overview:not([hidden])")
+    best = table.sort_values("rank_after")["id"].iloc[0]
+    assert rows(person)[0].startswith(f"{best}: rank 1")
+    # Answers that come later are pointed out.
+    person.go("teach")
+    person.answer_rightly(2)
+    person.go("decide")
+    person.until("document.getElementById('decide-words').textContent.includes('2 answers came in since')")
+    page.check("input[value=look]")
+    page.click("#run")
+    person.until("document.getElementById('command').textContent.includes('--method tupi')")
+    assert "--set n_iter=8" in person.text("#command")
+
+
+def order(values: Any) -> np.ndarray:
+    values = np.asarray(values)
+    return np.sign(values[:, None] - values)[np.triu_indices(len(values), 1)]
+
+
+def test_a_killed_server_is_noticed_and_its_restart_continues(browser: Any, served: Served) -> None:
+    person = Person(browser, served.address)
+    page = person.page
+    person.go("teach")
+    for key in ("ArrowLeft", "ArrowRight", "ArrowLeft"):
+        person.answer(key)
+    assert person.saved() == 3
+    served.kill()
+    page.wait_for_selector("#gone:not([hidden])")
+    assert "does not answer" in person.text("#gone")
+    page.keyboard.press("ArrowLeft")  # cannot be saved, and the page must not say that it is
+    person.until("document.getElementById('saved').textContent.startsWith('Not saved')")
+    served.start(served.port)
+    person.until("document.getElementById('gone').textContent.includes('started again')")
+    person.open(served.address)
+    person.go("teach")
+    # The answer that was not saved was kept by the browser and is sent now.
+    person.until("/Saved: 4 answers/.test(document.getElementById('saved').textContent)")
+    person.answer("ArrowDown")
+    assert person.saved() == 5
+    person.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_narrow_windows_colours_and_names(browser: Any, served: Served, scheme: str) -> None:
+    person = Person(browser, served.address, viewport={"width": 360, "height": 740}, color_scheme=scheme)
+    page = person.page
+    for view in VIEWS:
+        person.go(view)
+        if view == "decide":
+            page.click("#run")
+            page.wait_for_selector("#decision:not([hidden])")
+        if view == "explore":
+            page.wait_for_selector("#plot-scatter .main-svg")
+        if view == "teach":
+            person.pair()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, view
+        assert page.evaluate("document.activeElement.closest('section')?.id") == view, "focus follows the view"
+        assert page.evaluate(UNNAMED) == [], view
+        assert page.evaluate(FAINT) == [], view
+    person.context.close()
+
+
+# Controls that a screen reader could not name.
+UNNAMED = """() => {
+  const named = (one) =>
+    one.ariaLabel || one.labels?.length || one.textContent.trim() || one.hasAttribute("aria-labelledby");
+  return [...document.querySelectorAll("button, a, input, select, [role=img], [role=list], [tabindex='0']")]
+    .filter((one) => one.offsetParent && !one.closest(".js-plotly-plot") && !named(one))
+    .map((one) => one.outerHTML.slice(0, 100));
+}"""
+
+# Text with less contrast than 4.5 to 1 (disabled controls may have less).
+FAINT = """() => {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const rgba = (colour) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    return canvas.getImageData(0, 0, 1, 1).data;
+  };
+  const linear = (byte) => (byte <= 10 ? byte / 255 / 12.92 : ((byte / 255 + 0.055) / 1.055) ** 2.4);
+  const light = (colour) => {
+    const [r, g, b] = rgba(colour);
+    return 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+  };
+  const behind = (one) => {
+    for (let at = one; at; at = at.parentElement) {
+      const colour = getComputedStyle(at).backgroundColor;
+      if (rgba(colour)[3] > 250) return colour;
+    }
+    return getComputedStyle(document.body).backgroundColor;
+  };
+  const hasText = (one) => [...one.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+  const isFaint = (one) => {
+    const [a, b] = [light(getComputedStyle(one).color), light(behind(one))].sort((x, y) => y - x);
+    return (a + 0.05) / (b + 0.05) < 4.5;
+  };
+  return [...document.querySelectorAll("body *")]
+    .filter((one) => one.offsetParent && !one.closest(".js-plotly-plot, :disabled, [aria-disabled=true], option"))
+    .filter((one) => hasText(one) && isFaint(one))
+    .map((one) => `${one.tagName} ${one.className} ${one.textContent.slice(0, 30)}`);
+}"""
+
+
+def test_without_pictures_or_labels_or_ids_everything_still_works(browser: Any, tmp_path: Path) -> None:
+    origin = write_files(tmp_path, labels=False, pictures=False)
+    scores = pd.read_csv(origin.scores)["score"].to_numpy()
+    np.save(tmp_path / "scores.npy", scores)
+    words = ["scores.npy" if word == origin.scores else word for word in serve_words(origin)]
+    served = Served(tmp_path, *words)
+    person = Person(browser, served.address)
+    person.settle()
+    assert not person.page.is_visible("#layout-choice")
+    assert re.match(r"\d+: rank 1", rows(person)[0])
+    person.go("explore")
+    person.page.wait_for_selector("#plot-weights .main-svg")
+    assert person.page.is_visible("#no-labels")
+    assert not person.page.is_visible("#heat")
+    person.go("teach")
+    for _ in range(3):
+        person.answer("ArrowLeft")
+    person.go("explore")
+    person.page.wait_for_selector("#heat button")
+    person.context.close()
+    served.stop()
+
+
+def test_the_demo_from_start_to_end(browser: Any, tmp_path: Path) -> None:
+    served = Served(tmp_path, "--demo")
+    person = Person(browser, served.address)
+    person.settle()
+    assert "1,797 items, 5 views" in person.text("#about")
+    page = person.page
+    person.until(
+        "[...document.querySelectorAll('#overview-list img')].some((one) => one.complete && one.naturalWidth === 64)"
+    )
+    person.go("explore")
+    person.settle()
+    person.go("teach")
+    for _ in range(3):
+        person.answer("ArrowLeft")
+    person.go("decide")
+    page.click("#run")
+    page.wait_for_selector("#decision:not([hidden])")
+    assert "There are 2 of them among 3 answers; it takes 6 more" in person.text("#decision-summary")
+    page.select_option("#use", "file")
+    page.click("#run")
+    person.until("document.getElementById('decision-summary').textContent.includes('pairwise accuracy went from')")
+    assert person.problems == []
+    person.context.close()
+    served.stop()
+
+
+def test_osr_thumbnails(browser: Any, tmp_path: Path) -> None:
+    thumbnails = in_data_folder("osr_thumbs.zip")
+    if thumbnails is None:
+        pytest.skip("TUPI_DATA has no osr_thumbs.zip")
+    with zipfile.ZipFile(thumbnails) as archive:
+        names = [name for name in archive.namelist() if name.lower().endswith((".jpg", ".png"))]
+        archive.extractall(tmp_path / "thumbs")
+    data = np.load(thumbnails.parent / "osr.npz", allow_pickle=False)
+    table = pd.DataFrame({"path": names, "score": data["feat"][: len(names), 0]})
+    table.to_csv(tmp_path / "scores.csv", index=False)
+    np.save(tmp_path / "gist.npy", data["feat"][: len(names), 1:])
+    served = Served(
+        tmp_path, "scores.csv", "--features", "gist=gist.npy", "--image-column", "path", "--images", "thumbs"
+    )
+    person = Person(browser, served.address)
+    person.settle()
+    page = person.page
+    loaded = "[...document.querySelectorAll('#overview-list img')].filter((one) => one.naturalWidth > 50).length > 10"
+    person.until(loaded)
+    page.focus("#overview-list .virtual")
+    page.keyboard.press("End")
+    person.until(loaded)
+    person.go("teach")
+    person.pair()
+    person.until("document.querySelector('#choose-left img').naturalWidth > 50")
+    person.answer("ArrowRight")
+    assert person.saved() == 1
+    person.context.close()
+    served.stop()

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tupi.inputs.labels import Pairs, Values, as_labels
+from tupi.page.answers import Answer
+from tupi.page.knowledge import as_pairs, count_votes, known_from, merge, value_pairs
+
+
+def said(*answers: tuple[str, int, int, str]) -> list[Answer]:
+    return [Answer(str(k), rater, left, right, verdict) for k, (rater, left, right, verdict) in enumerate(answers)]
+
+
+def pairs_of(labels: Pairs | None) -> set[tuple[int, int]]:
+    return set() if labels is None else {(int(i), int(j)) for i, j in zip(labels.higher, labels.lower, strict=True)}
+
+
+def test_the_majority_decides_and_a_draw_says_nothing() -> None:
+    votes = count_votes(
+        said(
+            ("a", 1, 2, "left"),
+            ("b", 2, 1, "left"),
+            ("c", 1, 2, "left"),  # two of three
+            ("a", 3, 4, "right"),
+            ("b", 3, 4, "left"),  # a draw
+            ("a", 5, 6, "equal"),
+            ("b", 7, 8, "skip"),
+        )
+    )
+    assert pairs_of(as_pairs(votes)) == {(1, 2)}
+
+
+def test_a_rater_who_answers_again_changes_the_vote() -> None:
+    votes = count_votes(said(("a", 1, 2, "left"), ("a", 2, 1, "left")))
+    assert pairs_of(as_pairs(votes)) == {(2, 1)}
+
+
+def test_nothing_but_equal_and_skip_is_no_label() -> None:
+    assert as_pairs(count_votes(said(("a", 1, 2, "equal"), ("a", 3, 4, "skip")))) is None
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from("abc"), st.integers(0, 5), st.integers(6, 9), st.sampled_from(["left", "right", "equal"])
+        ),
+        min_size=1,
+        max_size=40,
+    )
+)
+def test_votes_always_make_labels_without_contradiction(answers: list[tuple[str, int, int, str]]) -> None:
+    pairs = as_pairs(count_votes(said(*answers)))
+    if pairs is not None:
+        checked = as_labels(pairs, 10)  # contradictions would be an error
+        found = pairs_of(checked)
+        assert found
+        assert not found & {(lower, higher) for higher, lower in found}
+
+
+def test_values_become_the_comparisons_they_imply() -> None:
+    known = Values(np.array([4, 7, 9]), np.array([1.0, 3.0, 1.0]))
+    assert pairs_of(value_pairs(known)) == {(7, 4), (7, 9)}
+
+
+def test_many_values_are_bounded_and_drawn_alike_each_time() -> None:
+    rng = np.random.default_rng(0)
+    known = Values(np.arange(3000), rng.normal(size=3000))
+    first, second = value_pairs(known, 5), value_pairs(known, 5)
+    assert len(first.higher) == 2000
+    np.testing.assert_array_equal(first.higher, second.higher)
+    assert (known.values[first.higher] > known.values[first.lower]).all()
+
+
+def test_file_and_answers_together() -> None:
+    known = Pairs(np.array([1, 3]), np.array([2, 4]))
+    votes = count_votes(said(("a", 2, 1, "left"), ("b", 2, 1, "left"), ("a", 4, 3, "left"), ("a", 5, 6, "left")))
+    # Two raters outvote the file about 1 and 2; one rater and the file draw about 3 and 4.
+    assert pairs_of(merge(known, votes)) == {(2, 1), (5, 6)}
+
+
+def test_what_is_known_is_counted_as_what_it_is() -> None:
+    answers = said(("a", 2, 1, "left"), ("b", 2, 1, "left"), ("a", 3, 4, "equal"), ("a", 5, 6, "right"))
+    values = Values(np.arange(4, 8), np.array([1.0, 2.0, 3.0, 4.0]))
+    assert known_from(None, []).words == "no labels"
+    assert known_from(None, answers).words == "2 answers"
+    assert known_from(values, answers).words == "4 labels and 2 answers"
+    assert known_from(Pairs(np.arange(3), np.arange(3, 6)), []).words == "3 comparisons"
+
+
+def test_pairs_that_were_chosen_do_not_judge() -> None:
+    answers = [
+        Answer("1", "a", 0, 1, "left", drawn="random"),
+        Answer("2", "a", 2, 3, "left"),
+        Answer("3", "a", 4, 5, "left", drawn="random"),
+        Answer("4", "b", 5, 4, "right", drawn="chosen"),
+        Answer("5", "a", 6, 7, "equal", drawn="random"),
+        Answer("6", "a", 8, 9, "right", drawn="random"),
+        Answer("7", "b", 8, 9, "skip"),
+    ]
+    assert pairs_of(known_from(None, answers).judges) == {(0, 1), (9, 8)}
+
+
+@pytest.mark.parametrize("known", [None, Pairs(np.array([1]), np.array([2]))])
+def test_without_answers_the_file_stays_as_it_is(known: Pairs | None) -> None:
+    assert merge(known, {}) is known

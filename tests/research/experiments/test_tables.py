@@ -1,0 +1,189 @@
+"""The experiments themselves, on small data and with few settings."""
+
+import numpy as np
+import pytest
+
+from tupi.inputs.labels import Values
+from tupi.methods.coconut import Coconut
+from tupi.methods.kim import Kim
+from tupi.methods.tupi import Tupi
+from tupi.research.experiments import paper
+from tupi.research.experiments.accuracy import Accuracy
+from tupi.research.experiments.combination import Combination
+from tupi.research.experiments.experiment import accuracies
+from tupi.research.experiments.protocol import Trial
+from tupi.research.experiments.scaling import Scaling
+from tupi.research.experiments.significance import Significance
+from tupi.research.experiments.store import Cell
+from tupi.research.experiments.surface import Surface
+from tupi.research.experiments.t_tests import sign_of_difference
+from tupi.research.experiments.table1 import Table1, checks
+from tupi.research.experiments.table2 import Table2
+
+FEW = Tupi(lam=0.4, sigma_w2=0.1, n_iter=3, rank=20)
+
+
+@pytest.fixture
+def trial():
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=150)
+    views = {
+        "a": truth[:, None] + 0.5 * rng.normal(size=(150, 3)),
+        "b": np.cos(truth)[:, None] + rng.normal(size=(150, 2)),
+        "c": truth[:, None] ** 3 + rng.normal(size=(150, 1)),
+    }
+    index = np.arange(150)
+    labels, judging = (Values(part, truth[part]) for part in (index[:50], index[50:]))
+    return Trial(truth + 0.8 * rng.normal(size=150), views, labels, judging, truth, seed=4)
+
+
+def test_table1_makes_the_paper_s_variants(trial):
+    variants = Table1().variants(trial)
+    assert list(variants) == ["O", "R", "S1", "S3", "G1", "G2", "G3"]
+    assert set(variants["R"]) == {"a", "b", "c"} | {f"random {k}" for k in range(10)}
+    assert all(2 <= variants["R"][f"random {k}"].shape[1] <= 20 for k in range(10))
+    assert [len(variants[name]) for name in ("S1", "S3")] == [1, 3]
+    scaled = (trial.truth - trial.truth.min()) / np.ptp(trial.truth)
+    for name, deviation in (("G1", 1.0), ("G2", 0.2)):
+        noise = variants[name]["truth"][:, 0] - scaled
+        assert noise.std() == pytest.approx(deviation, rel=0.2)
+        assert noise.mean() == pytest.approx(0.0, abs=0.3 * deviation)
+    np.testing.assert_allclose(variants["G3"]["truth"][:, 0], scaled)
+
+
+def test_table1_draws_by_seed(trial):
+    first, again = (Table1().variants(trial) for _ in range(2))
+    np.testing.assert_array_equal(first["G1"]["truth"], again["G1"]["truth"])
+
+
+def test_table1_with_the_truth_as_view_ranks_best(trial):
+    accuracy = Table1(method=FEW, n_random=2).run(trial)["accuracy"]
+    assert set(accuracy) == set(paper.TABLE1_COLUMNS)
+    assert max(accuracy, key=accuracy.get) == "G3"
+    assert accuracy["O"] > accuracy["I"]
+
+
+def record(target, seed, **accuracy):
+    cell = {"dataset": "mfeat", "target": target, "seed": seed}
+    return {"cell": cell, "result": {"accuracy": accuracy}, "seconds": 1.0}
+
+
+def paper_table(**changes):
+    rows = []
+    for view, values in paper.TABLE1.items():
+        rows.append(record(view, 0, **(dict(zip(paper.TABLE1_COLUMNS, values, strict=True)) | changes)))
+    return accuracies(rows)
+
+
+def test_checks_of_table1_can_pass_and_fail():
+    assert all(line.startswith("- **yes**") for line in checks(paper_table(S3=78.0)))
+    wrong = {"O": 70.0, "R": 75.0, "S1": 80.0, "S3": 79.0, "G2": 86.9, "G3": 98.9}
+    assert all(line.startswith("- **no**") for line in checks(paper_table(**wrong)))
+
+
+def test_better_predictions_with_a_smaller_gain_do_not_pass_for_the_paper_s_gain():
+    gain, level, *_ = checks(paper_table(I=90.0, O=91.0))
+    assert gain.startswith("- **no**: the gain")
+    assert level.startswith("- **yes**: f^O")
+
+
+def test_table1_shows_ours_the_paper_s_and_the_difference(tmp_path):
+    rows = [record("fou", seed, **dict.fromkeys(paper.TABLE1_COLUMNS, 80.0 + seed)) for seed in (0, 2)]
+    text = Table1().section(rows, tmp_path)
+    assert "| **fou (F2)** | 81.00 (1.41) |" in text
+    assert "| paper | 79.28 | 81.45 |" in text
+    assert "| difference | +1.72 | -0.45 |" in text
+
+
+def test_table2_copies_hold_the_published_weights_back_and_not_the_discounted(trial):
+    few = {"lam": 0.4, "n_iter": 3, "rank": 20}
+    wide, discount = Tupi(sigma_w2=3.0, **few), Tupi(sigma_w2=0.1, discount=True, **few)
+    options = (("published", FEW), ("wide", wide), ("discount", discount))
+    accuracy = Table2(methods=options, copies=(1, 5)).run(trial)["accuracy"]
+    gain = {key: value - accuracy["I"] for key, value in accuracy.items()}
+    assert gain["published 0"] > 1.0 > gain["published 1"] >= gain["published 5"]
+    assert gain["wide 0"] >= gain["wide 1"] > gain["published 1"]
+    assert gain["discount 5"] == pytest.approx(gain["discount 0"], abs=0.3)
+    assert gain["discount 5"] > 1.0
+
+
+def test_table2_checks_can_fail():
+    columns = {f"{name} {k}": 80.0 for name in ("published", "wide", "discount") for k in (0, *paper.COPIES)}
+    found = accuracies([record("fou", 0, I=78.0, **(columns | {"discount 11": 79.0}))])
+    assert [line[:8] for line in Table2().checks(found)] == ["- **no**", "- **no**", "- **no**"]
+
+
+def test_accuracy_leaves_out_what_does_not_apply(trial):
+    result = Accuracy(methods=(("kim", Kim()), ("coconut", Coconut()), ("tupi", FEW))).run(trial)
+    assert set(result["accuracy"]) == {"initial", "coconut", "tupi"}
+    assert "'a' has 3 columns" in result["left_out"]["kim"]
+
+
+def test_significance_reads_the_cells_of_the_figures():
+    assert Significance().label == Accuracy().label
+    assert Significance().methods == Accuracy().methods
+
+
+@pytest.mark.parametrize(
+    ("differences", "sign"),
+    [
+        ([1.0, 1.2, 0.9], 1),
+        ([-1.0, -1.2, -0.9], -1),
+        ([1.0, -1.2, 0.9], 0),
+        ([0.0, 0.0], 0),
+        ([2.0, 2.0], 1),
+        ([3.0], 0),
+    ],
+)
+def test_signs_of_differences(differences, sign):
+    assert sign_of_difference(differences) == sign
+
+
+def test_the_t_test_is_the_formula():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        x = rng.normal(0.6, 1.0, size=10)
+        t = x.mean() / (x.std(ddof=1) / np.sqrt(10))
+        assert (sign_of_difference(x) != 0) == (abs(t) > 2.262157)  # the 97.5% point of t with 9 degrees
+
+
+def test_published_signs_are_complete_and_give_the_paper_s_percentages():
+    sizes = {"pubfig": 11, "sarcos": 7, "awa": 1, "shoes": 10, "osr": 6, "zap50k": 4}
+    assert {name: len(rows) for name, rows in paper.SIGNIFICANCE.items()} == sizes
+    columns = list(zip(*(row for rows in paper.SIGNIFICANCE.values() for row in rows), strict=True))
+    shares = {}
+    for pair, signs in zip(paper.DIFFERENCES, columns, strict=True):
+        given = [sign for sign in signs if sign != "."]
+        shares[pair] = [round(100 * given.count(sign) / len(given), 2) for sign in "+-"]
+    assert shares["tupi", "initial"] == [87.18, 0.0]
+    assert shares["tupi", "kim"] == [62.96, 0.0]
+    assert shares["tupi", "graph-ssl"] == [66.67, 33.33]
+    assert shares["tupi", "coconut"] == [64.1, 2.56]
+
+
+def test_surface_and_path(trial):
+    surface = Surface(method=Tupi(rank=20), log_lam=(-1.0, 0.0), log_sigma_w2=(-1.0,), along=((0.1, 0.3),), n_iter=4)
+    result = surface.run(trial)
+    assert np.shape(result["chosen"]) == np.shape(result["fixed"]) == (2, 1)
+    assert np.shape(result["along"]) == (1, 5)
+    assert result["along"][0][0] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_surface_is_about_the_paper_s_attributes(shoes, protocol):
+    (cell,) = Surface(protocol).cells(["shoes"], [0])
+    assert cell.target == "shiny"
+
+
+def test_combination_is_about_pubfig():
+    assert Combination().datasets == ("pubfig",)
+    assert [name for name, _ in Combination().methods] == ["coconut", "tupi", "tupi+coconut", "select"]
+
+
+def test_scaling_times_each_engine(store):
+    scaling = Scaling(sizes=(("fused", (300,)), ("exact", (300,))), n_views=2, n_columns=3)
+    cells = scaling.cells([], [])
+    assert cells == [Cell(scaling.label, "synthetic", "fused 300", 0), Cell(scaling.label, "synthetic", "exact 300", 0)]
+    for cell in cells:
+        result = scaling.compute(cell, store)
+        assert (result["n"], result["engine"]) == (300, cell.target.split()[0])
+        assert result["embed"] > 0 < result["step"]

@@ -1,0 +1,145 @@
+"""A result in three sentences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.reported import classes, evidence, labelled, scores
+from tupi.results.summary import evidence_verdict, judged, key_figures, rank_correlation, shortened, summary
+
+NAN = float("nan")
+UNKNOWN = {"before": NAN, "after": NAN, "low": NAN, "high": NAN}
+
+
+def test_three_sentences_on_a_ranking_without_labels():
+    initial = np.arange(20.0)
+    moved = initial.copy()
+    moved[[18, 19]] = moved[[19, 18]]
+    done, views, judgement = summary(scores(20, initial=initial, predictions=moved))
+    assert done.startswith("The scores of 20 items were adjusted with 2 views of them that the predictor never saw")
+    assert "(gist and color)" in done
+    assert done.endswith("half of the items moved by at most 0 places in the ranking.")
+    assert views.startswith("Most weight went to gist (0.70) and color (0.30); the link between gist")
+    assert "went from 0.10 to 0.40" in views
+    assert views.endswith("no sign of a link was found for color (p of at least 0.01).")
+    assert judgement == "There were no labels, so whether the result is better cannot be told from these data."
+
+
+def test_typical_move_is_the_median():
+    initial = np.arange(10.0)
+    done = summary(scores(10, initial=initial, predictions=-initial))[0]
+    assert "at most 5 places" in done  # moves 9 7 5 3 1 1 3 5 7 9
+    done = summary(scores(10, initial=initial, predictions=initial + 0.5, task="regression"))[0]
+    assert done.startswith("The predictions of 10 items")
+    assert done.endswith("half of them changed by at most 0.5.")
+
+
+def test_classes_are_counted():
+    result = classes()
+    changed = sum(b.argmax() != a.argmax() for b, a in zip(result.initial, result.predictions, strict=True))
+    assert summary(result)[0].endswith(f"changed for {changed} items ({100 * changed / 60:.1f}%).")
+    assert ("items with a new class", str(changed)) in key_figures(result)
+
+
+def test_unchanged_predictions_are_said_to_be_left_alone():
+    result = labelled()
+    result = labelled(predictions=result.initial, evidence=evidence(accepted=False))
+    done, views, _ = summary(result)
+    assert done.endswith("and left exactly as they were.")
+    assert "weight" not in views
+    assert ("predictions", "unchanged") in key_figures(result)
+
+
+def test_what_was_turned_down_is_not_said_to_have_happened():
+    """Unchanged scores "went from 80.0% to 79.5%", and a view had all the weight."""
+    fields = {
+        "predictions": labelled().initial,
+        "evidence": evidence(accepted=False, after=0.795, low=-0.03, high=0.02),
+    }
+    for result in (labelled(**fields), labelled(**fields, dependence=labelled().dependence.loc[["gist"]])):
+        _, views, judgement = summary(result)
+        assert "pairwise accuracy would have gone from 80.0% to 79.5%" in judgement
+        assert "was not used" in views or views.startswith("No view was used; ")
+        assert ("gain of the candidate that was turned down, in pairwise accuracy, points", "-0.5") in key_figures(
+            result
+        )
+    assert "would have confirmed a gain" in evidence_verdict(evidence(accepted=False))
+
+
+def test_comparisons_are_counted_as_such():
+    compared = evidence(noun="comparison", n_labels=80)
+    assert "On 80 comparisons, each held out" in summary(labelled(evidence=compared))[2]
+    few = evidence(**UNKNOWN, noun="comparison", n_labels=1)
+    assert summary(labelled(evidence=few))[2] == "1 comparison could not judge the change; more of them would."
+    assert ("comparisons", "1, too few to judge") in key_figures(labelled(evidence=few))
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict"),
+    [
+        ({}, "the labels confirm a gain"),
+        ({"low": -0.01}, "cannot tell"),
+        ({"low": 0.0}, "cannot tell"),
+        ({"after": 0.7, "low": -0.2, "high": -0.01}, "advise against"),
+        ({"after": 0.8, "low": 0.0, "high": 0.0}, "no difference"),
+        (UNKNOWN | {"n_labels": 5}, "5 labels could not judge"),
+        (UNKNOWN | {"n_labels": 1}, "1 label could not judge"),
+    ],
+)
+def test_verdict_follows_the_interval(changes, verdict):
+    found = evidence(**changes)
+    assert verdict in evidence_verdict(found)
+    assert verdict in summary(labelled(evidence=found))[2]
+
+
+def test_figures_in_points_and_in_r2():
+    sentence = summary(labelled())[2]
+    assert "pairwise accuracy went from 80.0% to 83.0% (gain +3.0 points, 95% interval +1.0 to +5.0)" in sentence
+    assert ("gain in pairwise accuracy, points", "+3.0") in key_figures(labelled())
+    sentence = summary(labelled(evidence=evidence(metric="R²")))[2]
+    assert "R² went from 0.800 to 0.830 (gain +0.030, 95% interval +0.010 to +0.050)" in sentence
+
+
+def test_a_bound_just_above_zero_does_not_read_as_zero():
+    assert "interval +0.02 to +5.0" in summary(labelled(evidence=evidence(low=0.0002)))[2]
+
+
+def test_too_few_labels_give_no_number():
+    found = evidence(**UNKNOWN, n_labels=5)
+    assert not judged(found)
+    text = " ".join(
+        [*summary(labelled(evidence=found)), *(value for _, value in key_figures(labelled(evidence=found)))]
+    )
+    assert "nan" not in text
+
+
+def test_even_unknown_and_single_weights():
+    even = pd.DataFrame({"gist": [0.5], "color": [0.5]})
+    assert "counted about the same (weights 0.50 to 0.50)" in summary(scores(weights=even))[1]
+    unknown = pd.DataFrame({"gist": [np.nan], "color": [np.nan]})
+    assert summary(scores(weights=unknown))[1].startswith("The view that the predictions depend on most is gist")
+    result = scores()
+    alone = scores(weights=result.weights[["gist"]], dependence=result.dependence.loc[["gist"]])
+    assert summary(alone)[1].startswith("The only view was gist; ")
+
+
+def test_many_views_are_counted_not_listed():
+    names = [f"view{k}" for k in range(9)]
+    dependence = pd.DataFrame({"before": 0.1, "after": 0.2, "p_value": 0.5}, index=names)
+    weights = pd.DataFrame(np.ones((2, 9)) / 9, columns=names)
+    done = summary(scores(dependence=dependence, weights=weights))[0]
+    assert "(view0, view1, view2, view3, view4 and 4 more)" in done
+
+
+def test_rank_correlation():
+    initial = np.array([3.0, 1.0, 2.0, 5.0, 4.0])
+    assert rank_correlation(scores(5, initial=initial, predictions=np.exp(initial))) == pytest.approx(1)
+    assert rank_correlation(scores(5, initial=initial, predictions=-initial)) == pytest.approx(-1)
+
+
+def test_long_names_lose_their_middle():
+    assert shortened("abc", 3) == "abc"
+    assert shortened("abcdefgh", 5) == "ab…gh"
+    assert len(shortened("x" * 100, 40)) == 40
