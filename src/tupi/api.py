@@ -60,7 +60,7 @@ def denoise(
         What is known of some items; in an array, NaN (or masked) where unknown. Classes are meant by the names of the
         predictions' columns if they have any, and by their position otherwise.
     method : str or Method
-        A name from `tupi.methods`, or a configured method.
+        A name that ``tupi.methods()`` lists, or a configured method such as ``tupi.methods.Tupi(lam=0.3)``.
     task : {"ranking", "regression", "classification"}
         What the predictions are for.
     random_state : int
@@ -81,7 +81,7 @@ def denoise(
     checkpoint_every : int
         Steps between two checkpoints.
     **params
-        Parameters of the method that was named; for ``"tupi"`` see `tupi.methods.tupi.Tupi`. Others are refused.
+        Parameters of the method that was named; for ``"tupi"`` see `tupi.methods.Tupi`. Others are refused.
 
     Returns
     -------

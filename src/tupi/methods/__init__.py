@@ -1,8 +1,14 @@
-"""Methods: each one small file with the same interface, found by name."""
+"""Methods: each one small file with the same interface, found by name.
+
+Called as a function, ``tupi.methods()`` lists their names; as a package it holds their classes, such as
+`tupi.methods.Tupi`.
+"""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import fields
+from types import ModuleType
 from typing import Any
 
 from tupi.methods.auto.auto import Auto
@@ -26,6 +32,28 @@ _OURS = (Auto, Fuse, Smooth)
 _PAPERS = (Tupi, Coconut, Kim, GraphSSL, Retrain, TupiCoconut, Select)
 _PLAIN = (Ridge, Trees, GP, Knn, CorrectAndSmooth)
 METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (*_OURS, *_PAPERS, *_PLAIN)}
+
+__all__ = [
+    "GP",
+    "METHODS",
+    "Auto",
+    "Coconut",
+    "CorrectAndSmooth",
+    "Fuse",
+    "GraphSSL",
+    "Kim",
+    "Knn",
+    "Method",
+    "Retrain",
+    "Ridge",
+    "Select",
+    "Smooth",
+    "Trees",
+    "Tupi",
+    "TupiCoconut",
+    "make_method",
+    "methods",
+]
 
 
 def methods() -> list[str]:
@@ -77,3 +105,15 @@ def _unknown(name: str, method: str, known: list[str], caller: str | None) -> st
     lacking = "" if caller is None else f"{caller} has no such argument, and "
     accepted = f"accepted: {', '.join(known) or 'none'}.{nearest(name, known)}"
     return f"{name}: {lacking}method {method!r} has no such parameter; {accepted}"
+
+
+class _Methods(ModuleType):
+    """The package as a module that can be called."""
+
+    def __call__(self) -> list[str]:
+        return methods()
+
+
+# Python looks for __call__ in the class of an object, so a function of that name in this file would not do. A module may
+# be given a class of its own (see "Customizing module attribute access" in Python's reference).
+sys.modules[__name__].__class__ = _Methods
