@@ -13,7 +13,9 @@ from tupi.algorithm.trajectory import Watch
 from tupi.cluster.detect import check_installed, wants_dask
 from tupi.embedding.hsic import DEFAULTS, view_dependence
 from tupi.embedding.prepared import Prepared, Progress, silent
+from tupi.inputs.labels import Labels
 from tupi.inputs.problem import make_problem, standardize
+from tupi.inputs.types import Column, DaskClient, Features, Lazy, Table
 from tupi.judging.evidence import judge, stated
 from tupi.methods import make_method
 from tupi.methods.auto.labelfree import view_relations
@@ -25,10 +27,10 @@ from tupi.runtime.memory import as_bytes
 
 
 def denoise(
-    predictions: Any,
-    features: Any,
-    labels: Any = None,
-    method: Any = "auto",
+    predictions: Table | Lazy,
+    features: Features,
+    labels: Labels | Column | None = None,
+    method: str | Method = "auto",
     task: str = "ranking",
     random_state: int = 0,
     callback: Watch | None = None,
@@ -36,7 +38,7 @@ def denoise(
     impute: str | None = None,
     memory_limit: str | int | None = None,
     progress: Progress = silent,
-    client: Any = None,
+    client: DaskClient | str | None = None,
     checkpoint: str | Path | None = None,
     checkpoint_every: int = 5,
     **params: Any,

@@ -114,6 +114,6 @@ class _Methods(ModuleType):
         return methods()
 
 
-# Python looks for __call__ in the class of an object, so a function of that name in this file would not do. A module may
-# be given a class of its own (see "Customizing module attribute access" in Python's reference).
+# Python looks for __call__ in an object's class, so that a function of that name in this file would not do. A module
+# may be given a class of its own (see "Customizing module attribute access" in Python's reference).
 sys.modules[__name__].__class__ = _Methods
