@@ -1,9 +1,10 @@
 """Count what one call of `tupi.denoise` walks through: ``python -m tests.walk [--names]``.
 
 Functions are those that are called and that have a name of their own: no lambdas, comprehensions, dunder methods or
-properties. Files are those that these functions are in. Classes are those of which any method is called. A compiled
-function counts as part of its caller, and so does whatever happens only when modules are imported or compiled, because
-each call is made once before it is traced.
+properties. Those that another file calls are the doors: whoever reads one file need not know the rest of the next one.
+Files are those that the functions are in. Classes are those of which any method is called. A compiled function counts
+as part of its caller. Whatever happens only when modules are imported or compiled is left out, because each call is
+made once before it is traced.
 """
 
 import argparse
@@ -27,6 +28,7 @@ class Walk:
 
     def __init__(self) -> None:
         self._codes: set[CodeType] = set()
+        self._doors: set[CodeType] = set()
 
     def follow(self, call: Callable[[], Any]) -> "Walk":
         """Make the call, and remember what it executes."""
@@ -40,13 +42,24 @@ class Walk:
         return self
 
     def _see(self, frame: FrameType, event: str, _: Any) -> None:
-        if event == "call" and frame.f_code.co_filename.startswith(str(SOURCE)):
-            self._codes.add(frame.f_code)
+        if event != "call" or not _is_ours(frame.f_code):
+            return
+        self._codes.add(frame.f_code)
+        caller = frame.f_back
+        while caller is not None and not _is_ours(caller.f_code):
+            caller = caller.f_back
+        if caller is None or caller.f_code.co_filename != frame.f_code.co_filename:
+            self._doors.add(frame.f_code)
 
     @property
     def functions(self) -> list[str]:
         """Names such as ``inputs/views.py: View.rows``."""
         return sorted(f"{_file(code)}: {code.co_qualname}" for code in self._codes if _has_a_name(code))
+
+    @property
+    def doors(self) -> list[str]:
+        """Those of the functions that another file calls."""
+        return sorted(f"{_file(code)}: {code.co_qualname}" for code in self._doors if _has_a_name(code))
 
     @property
     def files(self) -> list[str]:
@@ -57,6 +70,10 @@ class Walk:
     def classes(self) -> list[str]:
         """Names such as ``inputs/views.py: View``."""
         return sorted({f"{_file(code)}: {owner}" for code in self._codes if (owner := _class_of(code)) is not None})
+
+
+def _is_ours(code: CodeType) -> bool:
+    return code.co_filename.startswith(str(SOURCE))
 
 
 def _file(code: CodeType) -> str:
@@ -100,8 +117,9 @@ def main() -> None:
     for name, call in calls().items():
         call()
         walk = Walk().follow(call)
-        print(f"{name}: {len(walk.functions)} functions, {len(walk.files)} files, {len(walk.classes)} classes")
-        for kind in ("functions", "files", "classes") if wanted.names else ():
+        counts = f"{len(walk.functions)} functions ({len(walk.doors)} of them called from another file)"
+        print(f"{name}: {counts}, {len(walk.files)} files, {len(walk.classes)} classes")
+        for kind in ("functions", "doors", "files", "classes") if wanted.names else ():
             print(f"  {kind}", *getattr(walk, kind), sep="\n    ")
 
 

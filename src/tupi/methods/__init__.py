@@ -11,49 +11,45 @@ from dataclasses import fields
 from types import ModuleType
 from typing import Any
 
-from tupi.methods.auto.auto import Auto
-from tupi.methods.auto.fuse import Fuse
-from tupi.methods.auto.smooth import Smooth
-from tupi.methods.base import Method
-from tupi.methods.coconut import Coconut
-from tupi.methods.combine import Select, TupiCoconut
-from tupi.methods.correct_and_smooth import CorrectAndSmooth
-from tupi.methods.gp import GP
-from tupi.methods.graph_ssl import GraphSSL
-from tupi.methods.kim import Kim
-from tupi.methods.knn import Knn
-from tupi.methods.retrain import Retrain
-from tupi.methods.ridge import Ridge
-from tupi.methods.trees import Trees
-from tupi.methods.tupi import Tupi
+# "X as X" says to type checkers that people may import X from here.
+from tupi.methods.auto.auto import Auto as Auto
+from tupi.methods.auto.fuse import Fuse as Fuse
+from tupi.methods.auto.smooth import Smooth as Smooth
+from tupi.methods.base import Method as Method
+from tupi.methods.coconut import Coconut as Coconut
+from tupi.methods.combine import Select as Select
+from tupi.methods.combine import TupiCoconut as TupiCoconut
+from tupi.methods.correct_and_smooth import CorrectAndSmooth as CorrectAndSmooth
+from tupi.methods.gp import GP as GP
+from tupi.methods.graph_ssl import GraphSSL as GraphSSL
+from tupi.methods.kim import Kim as Kim
+from tupi.methods.knn import Knn as Knn
+from tupi.methods.retrain import Retrain as Retrain
+from tupi.methods.ridge import Ridge as Ridge
+from tupi.methods.trees import Trees as Trees
+from tupi.methods.tupi import Tupi as Tupi
 from tupi.runtime.errors import InputError, nearest
 
-_OURS = (Auto, Fuse, Smooth)
-_PAPERS = (Tupi, Coconut, Kim, GraphSSL, Retrain, TupiCoconut, Select)
-_PLAIN = (Ridge, Trees, GP, Knn, CorrectAndSmooth)
-METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (*_OURS, *_PAPERS, *_PLAIN)}
-
-__all__ = [
-    "GP",
-    "METHODS",
-    "Auto",
-    "Coconut",
-    "CorrectAndSmooth",
-    "Fuse",
-    "GraphSSL",
-    "Kim",
-    "Knn",
-    "Method",
-    "Retrain",
-    "Ridge",
-    "Select",
-    "Smooth",
-    "Trees",
-    "Tupi",
-    "TupiCoconut",
-    "make_method",
-    "methods",
-]
+METHODS: dict[str, type[Method]] = {
+    kind.name: kind
+    for kind in (
+        Auto,  # ours
+        Fuse,
+        Smooth,
+        Tupi,  # the paper's
+        Coconut,
+        Kim,
+        GraphSSL,
+        Retrain,
+        TupiCoconut,
+        Select,
+        Ridge,  # plain ones
+        Trees,
+        GP,
+        Knn,
+        CorrectAndSmooth,
+    )
+}
 
 
 def methods() -> list[str]:
