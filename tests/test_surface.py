@@ -1,6 +1,7 @@
 """What people import, call and read in signatures."""
 
 import inspect
+import pickle
 import pkgutil
 import re
 import typing
@@ -19,6 +20,10 @@ def test_methods_lists_names_and_holds_classes():
     assert tupi.methods() == tupi.methods.methods()
     for kind in METHODS.values():
         assert getattr(tupi.methods, kind.__name__) is kind
+
+
+def test_the_package_travels_by_its_name():
+    assert pickle.loads(pickle.dumps(tupi.methods)) is tupi.methods
 
 
 def test_a_class_from_the_package_is_accepted_as_a_method(small):

@@ -7,7 +7,9 @@ Called as a function, ``tupi.methods()`` lists their names; as a package it hold
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import fields
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -108,6 +110,9 @@ class _Methods(ModuleType):
 
     def __call__(self) -> list[str]:
         return methods()
+
+    def __reduce__(self) -> tuple[Callable[[str], ModuleType], tuple[str]]:
+        return import_module, (self.__name__,)  # cloudpickle, and so Dask, knows plain modules only
 
 
 # Python looks for __call__ in an object's class, so that a function of that name in this file would not do. A module
