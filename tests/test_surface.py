@@ -11,6 +11,7 @@ import pytest
 
 import tupi
 import tupi.methods
+from tests.walk import Walk
 from tupi.inputs import types
 from tupi.methods import METHODS, Method
 
@@ -62,3 +63,12 @@ def test_parameters_of_the_papers_method_are_all_documented():
         assert bool(listed.search(plain)) != bool(listed.search(advanced)), name
     assert "patience :" in advanced
     assert issubclass(METHODS["tupi"], Method)
+
+
+def test_a_walk_counts_what_a_call_goes_through(small):
+    truth, scores, _ = small
+    walk = Walk().follow(lambda: tupi.pairwise_accuracy(scores, truth))
+    assert "inputs/labels.py: pairwise_accuracy" in walk.doors
+    assert "inputs/labels.py: _check_values" in set(walk.functions) - set(walk.doors)
+    assert walk.files == ["inputs/labels.py", "inputs/numbers.py"]
+    assert walk.classes == []
