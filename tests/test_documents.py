@@ -1,7 +1,12 @@
 """What documents and scripts say about themselves is so."""
 
+import pkgutil
+import re
+import runpy
 import subprocess
 from pathlib import Path
+
+import pytest
 
 from tests import run_readme
 
@@ -22,3 +27,31 @@ def test_a_changelog_without_a_release_speaks_of_no_earlier_one():
     text = (ROOT / "CHANGELOG.md").read_text()
     if text.count("\n## ") == 1:  # Unreleased alone
         assert "no longer" not in text
+
+
+def test_the_picture_of_the_folders_is_up_to_date():
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    drawn = runpy.run_path(str(ROOT / "docs" / "draw_architecture.py"))["redrawn"](page)
+    assert drawn == page, "run: python docs/draw_architecture.py"
+    assert "flowchart TD" in page
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "README.md", *(f"docs/{p.name}" for p in ROOT.glob("docs/*.md"))])
+def test_documents_name_files_and_functions_that_exist(page):
+    text = re.sub(r"```.*?```", "", (ROOT / page).read_text(), flags=re.DOTALL)
+    folders = "|".join(path.parent.name for path in (ROOT / "src" / "tupi").glob("*/__init__.py"))
+    for path in re.findall(rf"`((?:{folders})/[\w/]*(?:\.py)?)[`:]", text):
+        assert (ROOT / "src" / "tupi" / path).exists(), path
+    for path in re.findall(r"\b((?:tests|experiments|benchmarks|docs|examples)/[\w/]+\.(?:py|md))\b", text):
+        assert (ROOT / path).exists(), path
+    for name in re.findall(rf"`(?:tupi\.)?((?:{folders})\.(?!py`)[\w.]*\w)`", text):
+        pkgutil.resolve_name(f"tupi.{name}")  # complains about what does not exist
+
+
+def test_the_paper_map_names_tests_that_exist():
+    tests = ""
+    for path, name in re.findall(
+        r"`(tests/[\w/]+\.py)?(?:::(test_\w+))?`", (ROOT / "docs" / "paper_map.md").read_text()
+    ):
+        tests = (ROOT / path).read_text() if path else tests
+        assert f"def {name}" in tests, name

@@ -1,5 +1,6 @@
 """tupi: improve predictions that nobody can retrain, with features that the predictor never saw."""
 
+from tupi import methods
 from tupi.algorithm.denoiser import Step
 from tupi.algorithm.points import denoise_points
 from tupi.api import denoise
@@ -8,7 +9,6 @@ from tupi.embedding.hsic import hsic
 from tupi.estimator import TupiDenoiser
 from tupi.inputs.labels import Pairs, Values, pairwise_accuracy
 from tupi.judging.evidence import Evidence
-from tupi.methods import methods
 from tupi.results.result import Denoised, load
 from tupi.runtime.errors import InputError
 

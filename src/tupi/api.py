@@ -13,7 +13,9 @@ from tupi.algorithm.trajectory import Watch
 from tupi.cluster.detect import check_installed, wants_dask
 from tupi.embedding.hsic import DEFAULTS, view_dependence
 from tupi.embedding.prepared import Prepared, Progress, silent
+from tupi.inputs.labels import Labels
 from tupi.inputs.problem import make_problem, standardize
+from tupi.inputs.types import Column, DaskClient, Features, Lazy, Table
 from tupi.judging.evidence import judge, stated
 from tupi.methods import make_method
 from tupi.methods.auto.labelfree import view_relations
@@ -25,10 +27,10 @@ from tupi.runtime.memory import as_bytes
 
 
 def denoise(
-    predictions: Any,
-    features: Any,
-    labels: Any = None,
-    method: Any = "auto",
+    predictions: Table | Lazy,
+    features: Features,
+    labels: Labels | Column | None = None,
+    method: str | Method = "auto",
     task: str = "ranking",
     random_state: int = 0,
     callback: Watch | None = None,
@@ -36,7 +38,7 @@ def denoise(
     impute: str | None = None,
     memory_limit: str | int | None = None,
     progress: Progress = silent,
-    client: Any = None,
+    client: DaskClient | str | None = None,
     checkpoint: str | Path | None = None,
     checkpoint_every: int = 5,
     **params: Any,
@@ -60,7 +62,7 @@ def denoise(
         What is known of some items; in an array, NaN (or masked) where unknown. Classes are meant by the names of the
         predictions' columns if they have any, and by their position otherwise.
     method : str or Method
-        A name from `tupi.methods`, or a configured method.
+        A name that ``tupi.methods()`` lists, or a configured method such as ``tupi.methods.Tupi(lam=0.3)``.
     task : {"ranking", "regression", "classification"}
         What the predictions are for.
     random_state : int
@@ -81,7 +83,7 @@ def denoise(
     checkpoint_every : int
         Steps between two checkpoints.
     **params
-        Parameters of the method that was named; for ``"tupi"`` see `tupi.methods.tupi.Tupi`. Others are refused.
+        Parameters of the method that was named; for ``"tupi"`` see `tupi.methods.Tupi`. Others are refused.
 
     Returns
     -------

@@ -14,6 +14,7 @@ import pandas as pd
 from tupi.embedding.prepared import Prepared, Progress, silent
 from tupi.inputs.labels import Labels
 from tupi.inputs.problem import Problem, make_problem
+from tupi.inputs.types import Column, Features, Table
 from tupi.judging.evidence import MIN_LABELS, N_REPEATS, amount, judge, metric_of, n_labels, noun_of
 from tupi.methods import make_method
 from tupi.methods import methods as method_names
@@ -78,9 +79,9 @@ class Comparison:
 
 
 def compare(
-    predictions: Any,
-    features: Any,
-    labels: Any,
+    predictions: Table,
+    features: Features,
+    labels: Labels | Column,
     methods: Sequence[str | Method] | str | Method | None = None,
     task: str = "ranking",
     n_repeats: int = N_REPEATS,

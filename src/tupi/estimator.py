@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tupi.api import denoise
+from tupi.inputs.labels import Labels
 from tupi.inputs.numbers import unmasked
 from tupi.inputs.problem import MIN_ITEMS
+from tupi.inputs.types import Column, Table
+from tupi.methods import Method
 from tupi.runtime.errors import InputError
 
 
@@ -52,9 +57,9 @@ class TupiDenoiser(BaseEstimator):
 
     def __init__(
         self,
-        method: Any = "auto",
+        method: str | Method = "auto",
         *,
-        views: dict[str, Any] | None = None,
+        views: Mapping[str, slice | Sequence[int] | Sequence[str]] | None = None,
         task: str = "ranking",
         random_state: int = 0,
         params: dict[str, Any] | None = None,
@@ -65,7 +70,7 @@ class TupiDenoiser(BaseEstimator):
         self.random_state = random_state
         self.params = params
 
-    def fit(self, X: Any, y: Any, labels: Any = None) -> TupiDenoiser:
+    def fit(self, X: Table, y: Column, labels: Labels | Column | None = None) -> TupiDenoiser:
         """Denoise the predictions.
 
         Parameters
@@ -78,14 +83,14 @@ class TupiDenoiser(BaseEstimator):
             What is known of some items.
         """
         names = getattr(X, "columns", None)
-        X, y = (unmasked(each) if np.ma.isMaskedArray(each) else each for each in (X, y))  # scikit-learn drops masks
-        X, y = validate_data(self, X, y, y_numeric=True, dtype="numeric", ensure_min_samples=MIN_ITEMS)
-        if np.iscomplexobj(y):
+        plain = [unmasked(each) if np.ma.isMaskedArray(each) else each for each in (X, y)]  # scikit-learn drops masks
+        rows, scores = validate_data(self, *plain, y_numeric=True, dtype="numeric", ensure_min_samples=MIN_ITEMS)
+        if np.iscomplexobj(scores):
             raise InputError("y: found complex numbers; accepted: real predictions.")
         columns = {"features": slice(None)} if self.views is None else self.views
         result = denoise(
-            y,
-            {name: X[:, _positions(name, which, names)] for name, which in columns.items()},
+            scores,
+            {name: rows[:, _positions(name, which, names)] for name, which in columns.items()},
             labels=labels,
             method=self.method,
             task=self.task,
@@ -96,7 +101,7 @@ class TupiDenoiser(BaseEstimator):
         self.denoised_ = result.predictions
         return self
 
-    def fit_predict(self, X: Any, y: Any, labels: Any = None) -> np.ndarray:
+    def fit_predict(self, X: Table, y: Column, labels: Labels | Column | None = None) -> np.ndarray:
         """Denoise the predictions and return them."""
         return self.fit(X, y, labels).denoised_
 
@@ -105,7 +110,7 @@ class TupiDenoiser(BaseEstimator):
         tags.target_tags.required = True
         return tags
 
-    def report(self, path: str) -> Any:
+    def report(self, path: str | Path) -> Path:
         """Write the HTML report of the fitted result."""
         check_is_fitted(self, "result_")
         return self.result_.report(path)

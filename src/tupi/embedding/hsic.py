@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.stats import gamma
 
 from tupi.embedding.bandwidth import squared_bandwidth
@@ -20,6 +19,7 @@ from tupi.embedding.basis import basis_points, sample_view
 from tupi.embedding.embedding import Embedding, EmbeddingOptions, Moments, centered
 from tupi.embedding.gaussian import kernel_matrix, nystrom_features
 from tupi.embedding.predictions import PredictionKernel
+from tupi.inputs.types import Table
 from tupi.inputs.views import BLOCK, View, as_matrix, check_impute
 from tupi.runtime.errors import InputError, nearest
 
@@ -31,12 +31,12 @@ Matrix = NDArray[np.float64]
 
 
 def hsic(
-    x: ArrayLike,
-    y: ArrayLike,
+    x: Table,
+    y: Table,
     normalized: bool = False,
     estimator: str = "biased",
     rank: int | None = DEFAULTS.rank,
-    bandwidth: Any = DEFAULTS.bandwidth,
+    bandwidth: str | float | tuple[str | float, str | float] | list[str | float] = DEFAULTS.bandwidth,
     random_state: int = 0,
     impute: str | None = None,
 ) -> float:
@@ -134,7 +134,7 @@ def view_dependence(embedding: Embedding, f: NDArray[np.float64]) -> NDArray[np.
     return per_view / float(np.linalg.norm(features.gram))
 
 
-def _checked(name: str, x: ArrayLike, impute: str | None) -> View:
+def _checked(name: str, x: Table, impute: str | None) -> View:
     view = View(name, as_matrix(name, x), impute, called=name, complete=True)
     if view.constant or view.n < 4:
         raise InputError(f"{name}: found {view.n} row(s), constant: {view.constant}; accepted: at least 4 that differ.")
@@ -147,12 +147,12 @@ def _sample(view: View) -> Matrix:
     return np.sort(X, axis=0) if X.shape[1] == 1 else sample_view(view)
 
 
-def _kernel(view: View, rule: Any) -> Matrix:
+def _kernel(view: View, rule: str | float) -> Matrix:
     X = view.rows(slice(None))
     return kernel_matrix(X, X, squared_bandwidth(_sample(view), rule))
 
 
-def _factor(view: View, rank: int, rule: Any, random_state: int) -> Matrix:
+def _factor(view: View, rank: int, rule: str | float, random_state: int) -> Matrix:
     sample = _sample(view)
     return nystrom_features(
         view.rows(slice(None)), basis_points(sample, rank, random_state), squared_bandwidth(sample, rule)

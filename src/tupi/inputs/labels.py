@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numba
 import numpy as np
@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from tupi.inputs.numbers import as_numbers, is_masked, unmasked
+from tupi.inputs.types import Column
 from tupi.runtime.errors import InputError
 
 Array: TypeAlias = NDArray[Any]
@@ -20,6 +21,9 @@ Array: TypeAlias = NDArray[Any]
 @dataclass(frozen=True, eq=False)
 class Values:
     """Known target values of some items.
+
+    Nothing is checked or converted before the labels meet a problem, in `as_labels`; inside the package both fields are
+    arrays.
 
     Parameters
     ----------
@@ -30,13 +34,19 @@ class Values:
         number otherwise. A masked value is unknown.
     """
 
-    index: Any
-    values: Any
+    index: NDArray[np.int64]
+    values: Array
+
+    if TYPE_CHECKING:  # the dataclass writes the same, but for the types
+
+        def __init__(self, index: Column, values: Column) -> None: ...
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
     """Known comparisons: item ``higher[k]`` ranks above item ``lower[k]``.
+
+    As for `Values`, nothing is checked or converted before the labels meet a problem.
 
     Parameters
     ----------
@@ -44,8 +54,12 @@ class Pairs:
         Positions of the items compared; the same comparison may occur more than once.
     """
 
-    higher: Any
-    lower: Any
+    higher: NDArray[np.int64]
+    lower: NDArray[np.int64]
+
+    if TYPE_CHECKING:  # the dataclass writes the same, but for the types
+
+        def __init__(self, higher: Column, lower: Column) -> None: ...
 
 
 Labels: TypeAlias = Values | Pairs
@@ -174,7 +188,7 @@ def labelled_items(labels: Labels) -> NDArray[np.int64]:
     return np.unique(np.concatenate([labels.higher, labels.lower]))
 
 
-def pairwise_accuracy(scores: ArrayLike, truth: Any) -> float:
+def pairwise_accuracy(scores: Column, truth: Labels | Column) -> float:
     """Return the fraction of ordered pairs that the scores rank right; ties in the scores count half.
 
     This is the accuracy of the paper's experiments. Pairs with equal truth do not count. O(n log n).

@@ -1,31 +1,57 @@
-"""Methods: each one small file with the same interface, found by name."""
+"""Methods: each one small file with the same interface, found by name.
+
+Called as a function, ``tupi.methods()`` lists their names; as a package it holds their classes, such as
+`tupi.methods.Tupi`.
+"""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from dataclasses import fields
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
-from tupi.methods.auto.auto import Auto
-from tupi.methods.auto.fuse import Fuse
-from tupi.methods.auto.smooth import Smooth
-from tupi.methods.base import Method
-from tupi.methods.coconut import Coconut
-from tupi.methods.combine import Select, TupiCoconut
-from tupi.methods.correct_and_smooth import CorrectAndSmooth
-from tupi.methods.gp import GP
-from tupi.methods.graph_ssl import GraphSSL
-from tupi.methods.kim import Kim
-from tupi.methods.knn import Knn
-from tupi.methods.retrain import Retrain
-from tupi.methods.ridge import Ridge
-from tupi.methods.trees import Trees
-from tupi.methods.tupi import Tupi
+# "X as X" says to type checkers that people may import X from here.
+from tupi.methods.auto.auto import Auto as Auto
+from tupi.methods.auto.fuse import Fuse as Fuse
+from tupi.methods.auto.smooth import Smooth as Smooth
+from tupi.methods.base import Method as Method
+from tupi.methods.coconut import Coconut as Coconut
+from tupi.methods.combine import Select as Select
+from tupi.methods.combine import TupiCoconut as TupiCoconut
+from tupi.methods.correct_and_smooth import CorrectAndSmooth as CorrectAndSmooth
+from tupi.methods.gp import GP as GP
+from tupi.methods.graph_ssl import GraphSSL as GraphSSL
+from tupi.methods.kim import Kim as Kim
+from tupi.methods.knn import Knn as Knn
+from tupi.methods.retrain import Retrain as Retrain
+from tupi.methods.ridge import Ridge as Ridge
+from tupi.methods.trees import Trees as Trees
+from tupi.methods.tupi import Tupi as Tupi
 from tupi.runtime.errors import InputError, nearest
 
-_OURS = (Auto, Fuse, Smooth)
-_PAPERS = (Tupi, Coconut, Kim, GraphSSL, Retrain, TupiCoconut, Select)
-_PLAIN = (Ridge, Trees, GP, Knn, CorrectAndSmooth)
-METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (*_OURS, *_PAPERS, *_PLAIN)}
+METHODS: dict[str, type[Method]] = {
+    kind.name: kind
+    for kind in (
+        Auto,  # ours
+        Fuse,
+        Smooth,
+        Tupi,  # the paper's
+        Coconut,
+        Kim,
+        GraphSSL,
+        Retrain,
+        TupiCoconut,
+        Select,
+        Ridge,  # plain ones
+        Trees,
+        GP,
+        Knn,
+        CorrectAndSmooth,
+    )
+}
 
 
 def methods() -> list[str]:
@@ -77,3 +103,18 @@ def _unknown(name: str, method: str, known: list[str], caller: str | None) -> st
     lacking = "" if caller is None else f"{caller} has no such argument, and "
     accepted = f"accepted: {', '.join(known) or 'none'}.{nearest(name, known)}"
     return f"{name}: {lacking}method {method!r} has no such parameter; {accepted}"
+
+
+class _Methods(ModuleType):
+    """The package as a module that can be called."""
+
+    def __call__(self) -> list[str]:
+        return methods()
+
+    def __reduce__(self) -> tuple[Callable[[str], ModuleType], tuple[str]]:
+        return import_module, (self.__name__,)  # cloudpickle, and so Dask, knows plain modules only
+
+
+# Python looks for __call__ in an object's class, so that a function of that name in this file would not do. A module
+# may be given a class of its own (see "Customizing module attribute access" in Python's reference).
+sys.modules[__name__].__class__ = _Methods

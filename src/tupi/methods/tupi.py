@@ -57,26 +57,31 @@ class Tupi(Method):
         Width rule of the views' Gaussian kernels, see `tupi.embedding.bandwidth`.
     prediction_bandwidth : str or float
         Width rule of the predictions' kernel.
-    scaling : {"columns", "view"}
-        Whether columns of a view are scaled each or all together.
-    n_neighbors, time : int, float
-        Graph and duration of diffusion kernels.
     engine : {"fused", "reference", "exact", "dask"}
         How sums over items are computed: compiled, numpy, whole n x n matrices, or compiled on a Dask cluster.
-    optimizer : {"gradient", "momentum"}
-        How each step's energy is minimised: the paper's plain descent, or one with momentum, for many moves per step.
-    inner_iter : int
-        Moves of each minimisation.
     discount : bool
         Whether views count only for what they have beyond the initial predictions, so that copies of those do not
         hold the result back. The paper's weights (label ``e:wupdate``) do not.
     joint : bool
         Whether all views form one kernel, in place of one each with the weights of label ``e:wupdate``. Views that say
         little alone, such as other rankers' scores, may say much together; there are no weights then.
-    patience : int
-        With labels: leave a path when the score has not increased for so many steps; the paper's rule is 1.
     n_threads : int, optional
         Threads to use; None for all cores that this process may use.
+
+    Advanced
+    --------
+    What follows has defaults that nothing in this repository changes.
+
+    scaling : {"columns", "view"}
+        Whether columns of a view are scaled each or all together.
+    n_neighbors, time : int, float
+        Graph and duration of diffusion kernels.
+    optimizer : {"gradient", "momentum"}
+        How each step's energy is minimised: the paper's plain descent, or one with momentum, for many moves per step.
+    inner_iter : int
+        Moves of each minimisation.
+    patience : int
+        With labels: leave a path when the score has not increased for so many steps; the paper's rule is 1.
     """
 
     name: ClassVar[str] = "tupi"
