@@ -132,6 +132,17 @@ def test_pairs_help():
     assert np.isfinite(found.uncertainty).all()
 
 
+def test_comparisons_count_as_the_values_whose_correlation_is_as_uncertain():
+    """By chance, arctanh of the correlation made from their share of right ones has the variance of so many values."""
+    pairs = Pairs(ITEMS[:60], ITEMS[60:120])
+    prepared = Prepared(make_problem(SCORES, VIEWS, pairs))
+    answer = answer_of(known_items(Fuse(), prepared, pairs), label_free(prepared), prepared)
+    right, (correlation, size) = np.mean(answer.fused.differences > 0), answer.agreement()
+    assert correlation == pytest.approx(np.sin(np.pi * (right - 0.5)))
+    shares = np.random.default_rng(0).binomial(60, 0.5, 100_000) / 60
+    assert 1 / (size - 3) == pytest.approx(np.var(np.arctanh(np.sin(np.pi * (shares - 0.5)))), rel=0.1)
+
+
 def test_one_pair():
     found = fuse(Pairs([0], [1]))
     assert np.isfinite(found.predictions).all()

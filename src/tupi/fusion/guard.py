@@ -140,7 +140,7 @@ def probability_of_gain(gain: Gain, promise: float, prior: Expectation = OF_SHAR
     return float(norm.cdf(total / np.sqrt(precision)))
 
 
-def confirmation(correlation: float, size: int, change: float) -> float:
+def confirmation(correlation: float, size: float, change: float) -> float:
     """Return the probability that the labels belong to the items, as far as the new predictions depend on it.
 
     By Fisher's transformation, arctanh of the correlation of unrelated labels with predictions that did not see them is
@@ -151,8 +151,8 @@ def confirmation(correlation: float, size: int, change: float) -> float:
     ----------
     correlation : float
         Of labels with predictions that did not see them.
-    size : int
-        How many labels.
+    size : float
+        How many labels; of comparisons, as how many values they count.
     change : float
         One minus the correlation of the new predictions with the label-free answer: 0 for the same, 2 for reversed.
     """
