@@ -163,7 +163,7 @@ def confirmation(correlation: float, size: float, change: float) -> float:
         # Times the chance that it is above 0, given z: else the wider distribution would have the likelier lower tail.
         expected += norm.logcdf((EXPECTED / EXPECTED_SD**2 + z / error**2) / np.hypot(1 / EXPECTED_SD, 1 / error))
         lower = min(z, MOST - z)  # in whose tail differences of probabilities keep their digits
-        inside, above = norm.logcdf([lower / error, (lower - MOST) / error])
+        inside, above = norm.logcdf(lower / error), norm.logcdf((lower - MOST) / error)
         weak = np.log(WEAK / MOST) + inside + np.log1p(-np.exp(above - inside))
         odds += np.logaddexp(expected, weak) - norm.logpdf(z, 0.0, error)
     return float(expit(odds))

@@ -75,7 +75,7 @@ class Answer(ABC):
 
     @abstractmethod
     def agreement(self) -> tuple[float, float]:
-        """Return the correlation of labels with predictions that saw none of them, and how many values they count as."""
+        """Return the correlation of labels with predictions that saw none of them; how many values they count as."""
 
     def probability(self, blend: Blend = NEW) -> float:
         """Return the probability that the new predictions, or a blend, are better than the initial ones."""
