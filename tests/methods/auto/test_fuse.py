@@ -11,7 +11,9 @@ from tupi.inputs.problem import make_problem
 from tupi.methods.auto import fitting
 from tupi.methods.auto.answers import answer_of
 from tupi.methods.auto.fuse import Fuse
+from tupi.methods.auto.guard import Blend
 from tupi.methods.auto.labelfree import label_free
+from tupi.methods.auto.process import labelled_model
 from tupi.methods.supervised import known_items
 from tupi.results.summary import summary
 from tupi.runtime.errors import InputError
@@ -130,6 +132,17 @@ def test_pairs_help():
     assert np.isfinite(found.uncertainty).all()
 
 
+def test_comparisons_count_as_the_values_whose_correlation_is_as_uncertain():
+    """By chance, arctanh of the correlation made from their share of right ones has the variance of so many values."""
+    pairs = Pairs(ITEMS[:60], ITEMS[60:120])
+    prepared = Prepared(make_problem(SCORES, VIEWS, pairs))
+    answer = answer_of(known_items(Fuse(), prepared, pairs), label_free(prepared), prepared)
+    right, (correlation, size) = np.mean(answer.fused.differences > 0), answer.agreement()
+    assert correlation == pytest.approx(np.sin(np.pi * (right - 0.5)))
+    shares = np.random.default_rng(0).binomial(60, 0.5, 100_000) / 60
+    assert 1 / (size - 3) == pytest.approx(np.var(np.arctanh(np.sin(np.pi * (shares - 0.5)))), rel=0.1)
+
+
 def test_one_pair():
     found = fuse(Pairs([0], [1]))
     assert np.isfinite(found.predictions).all()
@@ -170,7 +183,7 @@ def test_left_out_errors_are_those_of_what_came_back():
     f = prepared.f[base.order[answer.fused.rows[0]], 0] * prepared.scale[0] + prepared.shift[0]
     g = answer.fused.held_out[0, 0] * answer.values.std() + answer.values.mean()
     expected = abs(0.3 * f + 0.7 * g - answer.values[0]) / deviation
-    assert answer.left_out_errors(0.7)[0] == pytest.approx(expected)
+    assert answer.left_out_errors(Blend(0.7, 0.3, 0.0))[0] == pytest.approx(expected)
 
 
 def test_no_intervals_without_errors():
@@ -243,21 +256,53 @@ def test_missing_views():
     assert pairwise_accuracy(found.predictions, JUDGING) > pairwise_accuracy(SCORES, JUDGING) + 0.05
 
 
-def test_left_out_predictions_equal_fits_without_the_label():
-    """With the variances that all labels gave, as the closed form has it."""
-    prepared = Prepared(make_problem(SCORES, VIEWS, KNOWN))
+def left_out_slowly(model, v, residuals, items):
+    """Return predictions of some residuals from all others, under given variances."""
+    K = model.covariance(v, 0)  # the noise of items that are left out is not between them and others
+    kept = np.setdiff1d(np.arange(len(K)), items)
+    return K[np.ix_(items, kept)] @ np.linalg.solve(K[np.ix_(kept, kept)], residuals[kept])
+
+
+def values_with_model(labels):
+    """Return the answer to labels, their model before its variances are known, the mean function and residuals."""
+    prepared = Prepared(make_problem(SCORES, VIEWS, labels))
     base = label_free(prepared)
-    answer = answer_of(known_items(Fuse(), prepared, KNOWN), base, prepared)
-    belief, rows = answer.fused.belief, answer.fused.rows
-    K = belief.kernels.cross(belief.v, 0, slice(None)) + 1.0
+    answer = answer_of(known_items(Fuse(), prepared, labels), base, prepared)
+    rows, kernels = answer.fused.rows, answer.fused.belief.kernels
+    model = labelled_model(kernels.columns[:, :, rows], kernels.within(), kernels.prior)
+    prior = base.columns[0][rows, 0]
+    mean = (prior - prior.mean()) / np.sqrt(prior.var() + (1 - 0.8**2) / 0.8**2)
     z = (answer.values - answer.values.mean()) / answer.values.std()
-    prior = base.columns[0][:, 0]
-    mean = (prior - prior[rows].mean()) / np.sqrt(prior[rows].var() + (1 - 0.8**2) / 0.8**2)
-    for i in (0, 7, 21):
-        kept = np.delete(np.arange(len(rows)), i)
-        inside = K[rows][np.ix_(kept, kept)] + answer.fused.noise * np.eye(len(kept))
-        expected = mean[rows[i]] + K[rows[i], kept] @ np.linalg.solve(inside, (z - mean[rows])[kept])
-        assert answer.fused.held_out[i, 0] == pytest.approx(expected, abs=2e-3)
+    return answer, model, mean, z - mean
+
+
+def test_few_labels_left_out_are_predicted_by_fits_without_them():
+    """With the variances that all labels gave, as the closed form has it."""
+    answer, model, mean, residuals = values_with_model(Values(LABELLED[:19], TRUTH[LABELLED[:19]]))
+    v = np.append(answer.fused.belief.v, answer.fused.noise)
+    for i, j in ((0, 7), (18, 3)):
+        assert answer.fused.held_out[i, 0] == pytest.approx(mean[i] + left_out_slowly(model, v, residuals, [i])[0])
+        first, second = mean[[i, j]] + left_out_slowly(model, v, residuals, [i, j])
+        assert answer.fused.differences[i, j] == pytest.approx(first - second)
+
+
+def test_labels_left_out_meet_variances_that_other_folds_chose():
+    """A label's fold is its rank modulo five; a pair of two folds is the mean of what either's variances say."""
+    answer, model, mean, residuals = values_with_model(KNOWN)
+    fold = np.argsort(np.argsort(mean + residuals)) % 5
+
+    def variances_without(k):
+        others = np.flatnonzero(fold != k)
+        return model.among(others).most_likely(residuals[others, None])
+
+    chosen = [variances_without(k) for k in range(5)]
+    for i, j in ((0, 7), (39, 21), (5, 30)):
+        alone = mean[i] + left_out_slowly(model, chosen[fold[i]], residuals, [i])[0]
+        assert answer.fused.held_out[i, 0] == pytest.approx(alone)
+        pairs = [mean[[i, j]] + left_out_slowly(model, chosen[fold[k]], residuals, [i, j]) for k in (i, j)]
+        assert answer.fused.differences[i, j] == pytest.approx(np.mean([first - second for first, second in pairs]))
+    everyone = np.append(answer.fused.belief.v, answer.fused.noise)
+    assert not np.allclose(chosen, everyone, rtol=0.01)
 
 
 def test_weights_are_shares_of_views():

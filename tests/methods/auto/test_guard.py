@@ -1,11 +1,22 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
 
 from tupi.judging.gain import Gain, mean_gain, pair_gain
 from tupi.methods.auto import guard
-from tupi.methods.auto.guard import probability_of_gain, weight_of
+from tupi.methods.auto.guard import (
+    Blend,
+    blend_of,
+    confirmation,
+    probability_of_gain,
+    weight_of,
+    wrong_before,
+)
+
+PROBABILITY = st.floats(0.0, 1.0)
 
 
 def test_the_gain_over_pairs_and_its_jackknife_equal_their_definition():
@@ -68,3 +79,95 @@ def test_a_gain_in_squared_error_has_no_units():
     for before in (-1000.0, 0.2):
         found = Gain(before, before + 0.5 * (1 - before), 0.1 * (1 - before)).of_error()
         assert (found.after - found.before, found.error) == pytest.approx((0.5, 0.1))
+
+
+def test_a_few_labels_that_are_all_right_do_not_make_a_perfect_predictor():
+    """The share that is wrong before counts a quarter of 20 labels as wrong, on top of what was seen."""
+    assert wrong_before(Gain(1.0, 1.0, 0.1), 0) == pytest.approx(0.25)
+    assert wrong_before(Gain(1.0, 1.0, 0.1), 20) == pytest.approx(0.125)
+    assert wrong_before(Gain(0.9, 1.0, 0.1), 80) == pytest.approx((80 * 0.1 + 20 * 0.25) / 100)
+    assert wrong_before(Gain(0.9, 1.0, 0.1), 100_000) == pytest.approx(0.1, abs=1e-3)
+
+
+def test_less_is_expected_where_less_is_wrong_or_promised():
+    unknown = Gain(0.9, 0.9, np.inf)
+    by_wrong = [probability_of_gain(unknown, 1.0, wrong=wrong) for wrong in (0.0, 0.1, 0.25, 0.5)]
+    by_promise = [probability_of_gain(unknown, promise, wrong=0.25) for promise in (0.0, 0.5, 1.0)]
+    assert by_wrong[0] == by_promise[0] == 0.5
+    assert (np.diff(by_wrong) > 0).all()
+    assert (np.diff(by_promise) > 0).all()
+    # 8 per cent of a quarter is 2 points, one deviation.
+    assert by_wrong[2] == pytest.approx(norm.cdf(1))
+
+
+@pytest.mark.parametrize(("promise", "least"), [(1.0, 0.5), (0.5, 0.7), (0.0, 0.95)])
+def test_the_less_views_promise_the_more_credible_a_gain_must_be(promise, least):
+    assert weight_of(least - 1e-9, promise) == 0.0
+    assert weight_of(least, promise) == least
+    assert weight_of(0.99, promise) == 0.99
+
+
+@pytest.mark.parametrize("change", [0.0, 0.1, 1.0, 2.0])
+@pytest.mark.parametrize("size", [4, 10, 40, 150])
+@pytest.mark.parametrize("correlation", [-0.7, -0.2, 0.0, 0.3, 0.8])
+def test_confirmation_is_bayes_rule(correlation, size, change):
+    """Of labels that belong to the items against labels in any order, by arctanh of their correlation."""
+    z, error = np.arctanh(correlation), 1 / np.sqrt(size - 3)
+
+    def among_related(zeta):
+        usual = (1 - guard.WEAK) * norm.pdf(zeta, guard.EXPECTED, guard.EXPECTED_SD)
+        return usual + guard.WEAK / guard.MOST * (zeta < guard.MOST)
+
+    def density(zeta):
+        return among_related(zeta) * norm.pdf(z, zeta, error)
+
+    points = [guard.MOST, guard.EXPECTED, max(z, 0.0)]
+    related = quad(density, 0, 4, points=points, epsabs=0, epsrel=1e-10, limit=200)[0]
+    odds = np.exp(guard.CONFIRMED - guard.COST_OF_CHANGE * change) * related / norm.pdf(z, 0, error)
+    assert confirmation(correlation, size, change) == pytest.approx(odds / (1 + odds), rel=1e-6)
+
+
+@pytest.mark.parametrize("size", [4, 15, 40, 400])
+def test_labels_that_agree_more_are_confirmed_more(size):
+    """Labels that contradict predictions altogether are not confirmed by being far from chance."""
+    found = [confirmation(r, size, 0.2) for r in np.linspace(-1, 1, 201)]
+    assert (np.diff(found) >= -1e-12).all()
+    assert found[0] < 0.2 < found[-1]
+
+
+def test_a_larger_change_takes_labels_that_agree_more():
+    for correlation in (-0.3, 0.0, 0.4, 0.8):
+        found = [confirmation(correlation, 40, change) for change in np.linspace(0, 2, 21)]
+        assert (np.diff(found) <= 0).all()
+    assert confirmation(0.6, 40, 0.1) > 0.99
+    assert confirmation(0.0, 40, 0.3) < guard.LEAST_CONFIRMED
+    assert confirmation(0.6, 40, 2.0) < 0.05 < 0.95 < confirmation(0.6, 150, 2.0)
+
+
+def test_without_enough_labels_only_the_change_counts():
+    assert confirmation(-1.0, 3, 0.0) == confirmation(1.0, 3, 0.0) > 0.95
+    assert confirmation(1.0, 3, 1.0) < 0.01
+
+
+@given(PROBABILITY, PROBABILITY, PROBABILITY)
+def test_shares_of_a_blend_sum_to_one(new, label_free, confirmed):
+    found = blend_of(new, label_free, confirmed)
+    shares = (found.new, found.initial, found.label_free)
+    assert sum(shares) == pytest.approx(1)
+    assert min(shares) >= 0
+
+
+def test_what_comes_back_for_what_labels_say():
+    assert blend_of(0.9, 0.8, 0.04) == Blend(0.0, 0.0, 1.0)  # labels that nothing confirms
+    assert blend_of(0.0, 0.0, 0.6) == Blend(0.0, 1.0, 0.0)  # labels that say no gain, and are believed
+    assert blend_of(0.0, 0.0, 0.4) == Blend(0.0, 0.4, 0.6)
+    assert blend_of(0.9, 0.0, 1.0) == Blend(0.9, pytest.approx(0.1), 0.0)
+    found = blend_of(0.9, 0.8, 0.5)
+    assert (found.new, found.initial, found.label_free) == pytest.approx((0.45, 0.01, 0.54))
+
+
+def test_a_blend_of_predictions():
+    new, initial, label_free = np.random.default_rng(0).normal(size=(3, 7))
+    np.testing.assert_allclose(
+        Blend(0.5, 0.3, 0.2).of(new, initial, label_free), 0.5 * new + 0.3 * initial + 0.2 * label_free
+    )

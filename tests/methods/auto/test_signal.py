@@ -8,7 +8,9 @@ from scipy.spatial.distance import cdist
 
 from tupi.embedding.relevance import Block
 from tupi.methods.auto import signal
+from tupi.methods.auto.labelfree import unit
 from tupi.methods.auto.signal import (
+    agreement,
     error_share,
     explained,
     leading_directions,
@@ -124,3 +126,48 @@ def test_leading_directions_keep_distances():
     np.testing.assert_allclose(cdist(leading_directions(X), leading_directions(X)), cdist(X, X), rtol=0.2, atol=1)
     assert leading_directions(X).shape[1] <= 5
     assert leading_directions(X[:, :40]) is not None
+
+
+def test_agreement_equals_its_definition():
+    """The first principal component of each group, predicted by the five nearest others by all other groups."""
+    rng = np.random.default_rng(0)
+    shared = rng.normal(size=(90, 1))
+    groups = [shared + s * rng.normal(size=(90, d)) for s, d in ((0.2, 1), (0.5, 3), (1.0, 2))]
+    shares = []
+    for i, X in enumerate(groups):
+        component = np.linalg.svd(X - X.mean(axis=0))[0][:, 0]
+        distances = cdist(*2 * [np.hstack(groups[:i] + groups[i + 1 :])])
+        np.fill_diagonal(distances, np.inf)
+        means = component[np.argsort(distances, axis=1)[:, :5]].mean(axis=1)
+        shares.append(max(0, np.corrcoef(means, component)[0, 1]) ** 2)
+    assert agreement(groups, 5) == pytest.approx(np.mean(shares))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("as_views", [True, False])
+def test_views_are_credible_if_they_explain_f_about_as_well_as_one_another(seed, as_views):
+    """Noisy looks at the truth of f are; noisy looks at another factor, on which f depends in part, are not."""
+    rng = np.random.default_rng(seed)
+    other, own = rng.normal(size=(2, 1000))
+    looks = [other[:, None] + 0.3 * rng.normal(size=(1000, 2)) for _ in range(4)]
+    views = blocks(looks if as_views else [np.hstack(looks)])
+
+    def credible(truth):
+        f = (truth + 0.4 * rng.normal(size=1000))[:, None]
+        f = (f - f.mean()) / f.std()
+        found = signal_share(f, views, 15, np.sqrt(explained(f, np.hstack(looks), 15)) * unit(other[:, None]))
+        assert found.c < 1.0
+        return found.credible
+
+    assert credible(other)
+    assert not credible(0.6 * other + 0.8 * own)
+
+
+def test_a_faint_sign_is_not_credible(monkeypatch):
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=(1000, 1))
+    f = unit(truth + 0.3 * rng.normal(size=(1000, 1)))
+    looks = blocks([truth + 0.2 * rng.normal(size=(1000, 1)) for _ in range(4)])
+    assert signal_share(f, looks, 15, truth).credible
+    monkeypatch.setattr(signal, "LEAST_SIGN", 1.1)
+    assert not signal_share(f, looks, 15, truth).credible

@@ -72,8 +72,8 @@ class Answer(ABC):
         """Return the score before and after, by labels that were left out."""
 
     @abstractmethod
-    def agreement(self) -> tuple[float, int]:
-        """Return the correlation of labels with predictions that did not see them, and how many labels there are."""
+    def agreement(self) -> tuple[float, float]:
+        """Return the correlation of labels with predictions that saw none of them; how many values they count as."""
 
     def probability(self, blend: Blend = NEW) -> float:
         """Return the probability that the new predictions, or a blend, are better than the initial ones."""
@@ -142,7 +142,7 @@ class RankingAnswer(ScoreAnswer):
         first, second = np.nonzero(self.values[:, None] > self.values)
         return self._pair_gain(blend, first, second, self.fused.differences[first, second])
 
-    def agreement(self) -> tuple[float, int]:
+    def agreement(self) -> tuple[float, float]:
         """Return the correlation of values with predictions, each without its label."""
         return _correlation(self.fused.held_out[:, 0], self.values), len(self.values)
 
@@ -177,7 +177,7 @@ class RegressionAnswer(Answer):
         before, after = (1 - (one - self.values) ** 2 / self.values.var() for one in (f, self._held_out(blend)))
         return mean_gain(before, after)
 
-    def agreement(self) -> tuple[float, int]:
+    def agreement(self) -> tuple[float, float]:
         """Return the correlation of values with predictions, each without its label."""
         return _correlation(self.fused.held_out[:, 0], self.values), len(self.values)
 
@@ -214,13 +214,16 @@ class ComparisonAnswer(ScoreAnswer):
         first, second = self.higher[self.fused.judged], self.lower[self.fused.judged]
         return self._pair_gain(blend, first, second, self.fused.differences)
 
-    def agreement(self) -> tuple[float, int]:
-        """Return Pearson's correlation for the share of right comparisons (Greiner), and how many independent ones.
+    def agreement(self) -> tuple[float, float]:
+        """Return Pearson's correlation for the share of right comparisons (Greiner), and as how many values they count.
 
-        Comparisons of the same item are not independent, so that there are at most as many as items.
+        Comparisons of the same item are not independent, so that there are at most as many as items. The share of right
+        ones among k has variance 1 / 4k by chance, and so arctanh of that correlation, sin(pi (share - 1/2)), has
+        pi^2 / 4k: that of 4k / pi^2 + 3 values, see `tupi.methods.auto.guard.confirmation`.
         """
         right = np.mean(0.5 * (1 + np.sign(self.fused.differences)))
-        return float(np.sin(np.pi * (right - 0.5))), min(len(self.fused.judged), len(self.fused.rows))
+        k = min(len(self.fused.judged), len(self.fused.rows))
+        return float(np.sin(np.pi * (right - 0.5))), 4 * k / np.pi**2 + 3
 
     def suggest(self) -> Positions:
         """Return pairs to compare next."""
@@ -252,7 +255,7 @@ class ClassAnswer(Answer):
         """Return class scores: centred logarithms of probabilities, or scores in the input's units."""
         return blend.of(self._columns(self.fused.g), self.base.f, self.base.careful)
 
-    def agreement(self) -> tuple[float, int]:
+    def agreement(self) -> tuple[float, float]:
         """Return the correlation of indicators of the classes with predictions, each without its label."""
         indicators = np.eye(len(self.frequency))[self.classes] - self.frequency
         return _correlation(self._deviation() * self.fused.held_out, indicators), len(self.classes)

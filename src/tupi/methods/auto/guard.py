@@ -87,19 +87,19 @@ def probability_of_gain(gain: Gain, promise: float, prior: Expectation = OF_SHAR
     return float(norm.cdf(total / np.sqrt(precision)))
 
 
-def confirmation(correlation: float, size: int, change: float) -> float:
+def confirmation(correlation: float, size: float, change: float) -> float:
     """Return the probability that the labels belong to the items, as far as the new predictions depend on it.
 
     By Fisher's transformation, arctanh of the correlation of unrelated labels with predictions that did not see them is
     normal with mean 0 and variance 1 / (size - 3). For labels that belong to the items it is expected to be near
-    `EXPECTED`, and in some problems anywhere above 0.
+    `EXPECTED`, in some problems anywhere up to `MOST`, and never below 0.
 
     Parameters
     ----------
     correlation : float
         Of labels with predictions that did not see them.
-    size : int
-        How many labels.
+    size : float
+        How many labels; of comparisons, as how many values they count.
     change : float
         One minus the correlation of the new predictions with the label-free answer: 0 for the same, 2 for reversed.
     """
@@ -107,8 +107,11 @@ def confirmation(correlation: float, size: int, change: float) -> float:
     if size > 3:
         z, error = np.arctanh(np.clip(correlation, -0.999, 0.999)), 1 / np.sqrt(size - 3)
         expected = np.log(1 - WEAK) + norm.logpdf(z, EXPECTED, np.hypot(EXPECTED_SD, error))
-        between = norm.cdf((MOST - z) / error) - norm.cdf(-z / error)
-        weak = np.log(max(WEAK / MOST * between, 1e-300))
+        # Times the chance that it is above 0, given z: else the wider distribution would have the likelier lower tail.
+        expected += norm.logcdf((EXPECTED / EXPECTED_SD**2 + z / error**2) / np.hypot(1 / EXPECTED_SD, 1 / error))
+        lower = min(z, MOST - z)  # in whose tail differences of probabilities keep their digits
+        inside, above = norm.logcdf(lower / error), norm.logcdf((lower - MOST) / error)
+        weak = np.log(WEAK / MOST) + inside + np.log1p(-np.exp(above - inside))
         odds += np.logaddexp(expected, weak) - norm.logpdf(z, 0.0, error)
     return float(expit(odds))
 
