@@ -98,7 +98,7 @@ def _share_interval(right: float, k: int) -> tuple[float, float]:
 
 
 def _folds(prepared: Prepared, known: Known, pairs: Pairs) -> Iterator[Fold]:
-    """Yield the labels about other items than those of some pairs, with these; folds without such labels are skipped."""
+    """Yield some pairs that judge, each time with the labels about other items; folds without such are skipped."""
     order = np.random.default_rng(prepared.random_state).permutation(len(pairs.higher))
     for held in np.array_split(order, min(N_FOLDS, len(order))):
         touched = np.concatenate([pairs.higher[held], pairs.lower[held]])
