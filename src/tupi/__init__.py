@@ -7,8 +7,9 @@ from tupi.api import denoise
 from tupi.compare import Comparison, compare
 from tupi.embedding.hsic import hsic
 from tupi.estimator import TupiDenoiser
-from tupi.inputs.labels import Pairs, Values, pairwise_accuracy
+from tupi.inputs.labels import Pairs, Values
 from tupi.judging.evidence import Evidence
+from tupi.judging.metrics import pairwise_accuracy
 from tupi.results.result import Denoised, load
 from tupi.runtime.errors import InputError
 

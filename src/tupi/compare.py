@@ -12,10 +12,11 @@ import numpy as np
 import pandas as pd
 
 from tupi.embedding.prepared import Prepared, Progress, silent
-from tupi.inputs.labels import Labels
+from tupi.inputs.labels import Labels, n_labels
 from tupi.inputs.problem import Problem, make_problem
 from tupi.inputs.types import Column, Features, Table
-from tupi.judging.evidence import MIN_LABELS, N_REPEATS, amount, judge, metric_of, n_labels, noun_of
+from tupi.judging.evidence import MIN_LABELS, N_REPEATS, amount, judge, noun_of
+from tupi.judging.metrics import metric_of
 from tupi.methods import make_method
 from tupi.methods import methods as method_names
 from tupi.methods.base import Method, check_positive
@@ -133,7 +134,8 @@ def compare(
         rows.append({"method": name} | _judged(method, problem, problem.labels, n_repeats, random_state, progress))
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     table = table.sort_values("gain", ascending=False, na_position="last", kind="stable", ignore_index=True)
-    return Comparison(table, metric_of(problem.labels, task), problem.n, size, n_repeats, noun_of(problem.labels))
+    metric, noun = metric_of(task, problem.labels).name, noun_of(problem.labels)
+    return Comparison(table, metric, problem.n, size, n_repeats, noun)
 
 
 def _named(methods: Sequence[str | Method] | str | Method | None) -> dict[str, Method]:

@@ -1,46 +1,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import tupi
-from tupi.inputs.labels import Pairs, Values, as_labels, labelled_items, relabel, score, subset
-
-
-def brute_force(scores, truth):
-    right, pairs = 0.0, 0
-    for i in range(len(scores)):
-        for j in range(len(scores)):
-            if truth[i] > truth[j]:
-                pairs += 1
-                right += 1.0 if scores[i] > scores[j] else 0.5 if scores[i] == scores[j] else 0.0
-    return right / pairs
-
-
-@given(st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=2, max_size=40))
-def test_pairwise_accuracy_is_exact(rows):
-    scores, truth = map(np.array, zip(*rows, strict=True))
-    if len(set(truth.tolist())) < 2:
-        with pytest.raises(tupi.InputError, match="at least two distinct"):
-            tupi.pairwise_accuracy(scores, truth)
-    else:
-        assert tupi.pairwise_accuracy(scores, truth) == pytest.approx(brute_force(scores, truth), abs=1e-15)
-
-
-def test_pairwise_accuracy_of_many_items_needs_no_quadratic_memory():
-    rng = np.random.default_rng(0)
-    truth = rng.normal(size=200_000)
-    assert tupi.pairwise_accuracy(truth, truth) == 1.0
-    assert tupi.pairwise_accuracy(-truth, truth) == 0.0
-    assert tupi.pairwise_accuracy(np.zeros_like(truth), truth) == 0.5
-
-
-def test_pairwise_accuracy_takes_values_pairs_and_nan():
-    scores = np.array([3.0, 1.0, 2.0, 5.0])
-    assert tupi.pairwise_accuracy(scores, [1, np.nan, 0, np.nan]) == 1.0
-    assert tupi.pairwise_accuracy(scores, Values([0, 2], [0, 1])) == 0.0
-    assert tupi.pairwise_accuracy(scores, Pairs([3, 1], [0, 2])) == 0.5
+from tupi.inputs.labels import Pairs, Values, as_labels, entries, labelled_items, n_labels, relabel, subset
 
 
 @pytest.mark.parametrize(
@@ -83,15 +46,6 @@ def test_nullable_labels_work():
     assert labels.index.tolist() == [0, 2]
 
 
-def test_score_by_task():
-    truth = Values(np.array([0, 1, 2]), np.array([1.0, 2.0, 4.0]))
-    f = np.array([1.0, 2.0, 3.0])
-    assert score(f, truth, "ranking") == 1.0
-    assert score(f, truth, "regression") == pytest.approx(1 - 1 / np.sum((truth.values - truth.values.mean()) ** 2))
-    classes = Values(np.array([0, 2]), np.array([1, 0]))
-    assert score(np.array([[0.1, 0.9], [1, 0], [0.2, 0.8]]), classes, "classification") == 0.5
-
-
 def test_subset_and_relabel():
     values = Values(np.array([3, 7, 9]), np.array([1.0, 2.0, 2.0]))
     assert subset(values, [7, 9]) is None  # equal values rank nothing
@@ -101,3 +55,11 @@ def test_subset_and_relabel():
     pairs = Pairs(np.array([1, 2]), np.array([3, 4]))
     assert subset(pairs, [1, 2, 4]).higher.tolist() == [2]
     assert labelled_items(pairs).tolist() == [1, 2, 3, 4]
+
+
+def test_entries_of_labels():
+    values = entries(Values(np.array([3, 7, 9]), np.array([1.0, 2.0, 4.0])), np.array([2, 0]))
+    assert (values.index.tolist(), values.values.tolist()) == ([9, 3], [4.0, 1.0])
+    pairs = entries(Pairs(np.array([1, 2, 5]), np.array([3, 4, 6])), slice(1, None))
+    assert (pairs.higher.tolist(), pairs.lower.tolist()) == ([2, 5], [4, 6])
+    assert (n_labels(values), n_labels(pairs)) == (2, 2)

@@ -8,9 +8,11 @@ import pytest
 
 from tests.conftest import make_problem_arrays
 from tupi.embedding.prepared import Prepared
-from tupi.inputs.labels import Pairs, Values, pairwise_accuracy
+from tupi.inputs.labels import Pairs, Values
 from tupi.inputs.problem import make_problem
-from tupi.judging.evidence import error_of_pairs, judge
+from tupi.judging.evidence import held_out, judge
+from tupi.judging.folds import Fold
+from tupi.judging.metrics import COMPARISONS, Metric, PairwiseAccuracyOfValues, RSquared, pairwise_accuracy
 from tupi.methods.base import Fit, Method
 from tupi.methods.ridge import Ridge
 
@@ -114,26 +116,6 @@ def test_the_interval_covers_the_gain_of_a_fixed_improvement():
     assert 0.88 <= np.mean(covered) <= 1.0
 
 
-def test_error_of_pairs_that_share_nothing_is_the_usual_one():
-    gain = np.random.default_rng(0).normal(size=50)
-    error = error_of_pairs(gain, np.arange(50), np.arange(50, 100))
-    assert error == pytest.approx(gain.std() / np.sqrt(50))
-
-
-def test_error_of_pairs_that_share_items():
-    """The sum over all pairs of pairs that have an item in common."""
-    rng = np.random.default_rng(1)
-    ends = np.array([(i, j) for i in range(8) for j in range(i)])
-    gain = rng.normal(size=len(ends))
-    centred, total = gain - gain.mean(), 0.0
-    for p in range(len(ends)):
-        for q in range(len(ends)):
-            if set(ends[p]) & set(ends[q]):
-                total += centred[p] * centred[q]
-    expected = np.sqrt(max(total, 0)) / len(ends)
-    assert error_of_pairs(gain, ends[:, 0], ends[:, 1]) == pytest.approx(expected)
-
-
 def test_same_seed_same_folds_for_all_methods():
     first, second = Memory(), Memory()
     for method in (first, second):
@@ -161,3 +143,51 @@ def test_labels_that_leave_nothing_to_judge_by():
     found = judged(Memory(), prepare(labels), labels, True)
     assert np.isnan(found.gain)
     assert "no fold of the 9 comparisons leaves comparisons" in found.sentence
+
+
+class SquaredError(Metric[Values]):
+    """A metric that a test adds: the lower, the better."""
+
+    name, tasks, kind, higher_is_better = "squared error", ("regression",), Values, False
+
+    def shares(self, predictions, labels, held=slice(None)):
+        return (predictions[labels.index[held]] - labels.values[held]) ** 2
+
+
+def test_a_label_that_judges_twice_counts_once():
+    """Comparison 0 judges a right and a wrong ranking, comparison 1 a right one, comparison 2 none."""
+    labels = Pairs(np.array([1, 2, 3]), np.array([0, 1, 2]))
+    up = np.arange(4.0)
+    answers = iter([up, -up])
+    folds = [Fold(labels, np.array([0, 1])), Fold(labels, np.array([0]))]
+    found = held_out(COMPARISONS, lambda train: next(answers), folds, np.zeros(4), labels)
+    gain = found.gain()
+    assert (gain.before, gain.after) == (0.5, 0.75)
+    assert found.labels.higher.tolist() == [1, 2]
+    assert gain.error == COMPARISONS.error(np.array([0.0, 0.5]), found.labels)
+
+
+def test_values_under_ranking_count_by_their_pairs():
+    """Of three values held out two are equal: two pairs, both of item 0; the other round has one pair."""
+    labels = Values(np.arange(4), np.array([2.0, 1, 1, 3]))
+    folds = [Fold(labels, np.array([0, 1, 2])), Fold(labels, np.array([0, 3]))]
+    scores, better = np.array([0.0, 1, -1, 1]), np.array([2.0, 1, 1, 3])
+    found = held_out(PairwiseAccuracyOfValues(), lambda train: better, folds, scores, labels)
+    np.testing.assert_array_equal(found.weights, [3, 1, 1, 1])
+    np.testing.assert_array_equal(found.before, [2, 0, 1, 1])
+    assert found.gain().before == 4 / 6
+    assert found.gain().after == 1.0
+    assert found.gain().error == pytest.approx(2 * np.std([1 / 3, 1, 0, 0]) / 2)
+
+
+def test_less_of_what_should_be_low_is_a_gain():
+    labels = Values(np.arange(30), TRUTH[:30])
+    folds = [Fold(labels, np.arange(30))]
+    error, determined = (
+        held_out(metric, lambda train: TRUTH, folds, SCORES, labels).gain() for metric in (SquaredError(), RSquared())
+    )
+    assert error.before > error.after == 0
+    assert SquaredError().gain(error.before, error.after) == pytest.approx(error.before)
+    variance = np.var(TRUTH[:30])
+    assert error.before == pytest.approx(variance * (determined.after - determined.before))
+    assert error.error == pytest.approx(variance * determined.error)

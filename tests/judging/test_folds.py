@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tupi.inputs.labels import Pairs, Values, labelled_items
-from tupi.judging.folds import entries, judge_settings, label_folds
+from tupi.inputs.labels import Pairs, Values, entries, labelled_items
+from tupi.judging.folds import judge_settings, label_folds
 
 
 def random_pairs(n_items, n_pairs, seed):
@@ -81,7 +81,7 @@ def test_scores_are_those_of_all_held_out_labels_together():
     truth, guess = rng.normal(size=23), rng.normal(size=23)
     labels = Values(np.arange(23), truth)
     judged = judge_settings(lambda train: [guess], labels, "regression")
-    assert judged.scores[0] == pytest.approx(-np.mean((guess - truth) ** 2))
+    assert judged.scores[0] == pytest.approx(1 - np.mean((guess - truth) ** 2) / np.var(truth))
     right = pairs = 0
     for fold in label_folds(labels):
         for i in fold.held:

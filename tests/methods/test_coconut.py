@@ -7,7 +7,8 @@ from scipy.optimize import minimize
 from tests.methods.dense import assert_order_free, fitted, laplacian, weight_matrix, with_gaps
 from tests.methods.rows import COMPARED, JUDGING, KNOWN, SCORES, TRUTH, VIEWS, class_problem, prepare
 from tupi.embedding.graphs import graph
-from tupi.inputs.labels import Values, pairwise_accuracy, score
+from tupi.inputs.labels import Values
+from tupi.judging.metrics import RSquared, pairwise_accuracy
 from tupi.methods.coclassify import coclassify, energy, project
 from tupi.methods.coconut import Coconut
 from tupi.runtime.errors import InputError
@@ -34,7 +35,7 @@ def test_sweep_gives_what_single_settings_give():
 @pytest.mark.parametrize("views", [VIEWS, with_gaps(VIEWS)], ids=["complete", "gaps"])
 def test_improves_and_does_not_depend_on_order(labels, views):
     new = fitted(Coconut(), labels, views=views)
-    assert score(new, JUDGING, "ranking") > score(SCORES, JUDGING, "ranking") + 0.02
+    assert pairwise_accuracy(new, JUDGING) > pairwise_accuracy(SCORES, JUDGING) + 0.02
     assert_order_free(Coconut(), labels, views=views)
 
 
@@ -42,12 +43,12 @@ def test_labels_choose_the_setting_that_scores_best():
     prepared = prepare(KNOWN)
     fit = Coconut().fit(prepared, prepared.problem.labels)
     grid = [
-        score(Coconut(lam=lam, n_neighbors=k).fit(prepared, None).columns[:, 0], prepared.problem.labels, "ranking")
+        pairwise_accuracy(Coconut(lam=lam, n_neighbors=k).fit(prepared, None).columns[:, 0], prepared.problem.labels)
         for lam in (0.1, 1.0, 10.0, 100.0)
         for k in (5, 10, 20)
     ]
     assert fit.scores[-1] >= max(grid)
-    assert fit.scores[-1] == pytest.approx(score(fit.columns[:, 0], prepared.problem.labels, "ranking"))
+    assert fit.scores[-1] == pytest.approx(pairwise_accuracy(fit.columns[:, 0], prepared.problem.labels))
     assert [step.t for step in fit.steps] == [0, 1]
     again = Coconut(**fit.params).fit(prepare(None), None)
     np.testing.assert_allclose(again.columns, fit.columns, atol=1e-8)
@@ -86,7 +87,7 @@ def test_regression_returns_the_smoothed_values_themselves():
     L = laplacian(weight_matrix(list(VIEWS.values()), 10))
     np.testing.assert_allclose(new, np.linalg.solve(np.eye(120) + 0.5 * L, SCORES), atol=1e-6)
     tuned = fitted(Coconut(), KNOWN, task="regression")
-    assert score(tuned, JUDGING, "regression") > score(SCORES, JUDGING, "regression")
+    assert RSquared().score(tuned, JUDGING) > RSquared().score(SCORES, JUDGING)
 
 
 def test_items_without_views_keep_their_score():

@@ -3,7 +3,8 @@ import pytest
 
 from tests.methods.dense import assert_order_free, fitted, laplacian, weight_matrix, with_gaps
 from tests.methods.rows import COMPARED, JUDGING, KNOWN, SCORES, VIEWS, class_problem, prepare
-from tupi.inputs.labels import Values, score
+from tupi.inputs.labels import Values
+from tupi.judging.metrics import pairwise_accuracy
 from tupi.methods.coconut import Coconut
 from tupi.methods.combine import Select, TupiCoconut
 from tupi.methods.tupi import Tupi
@@ -67,7 +68,7 @@ def test_both_share_one_engine():
 @pytest.mark.parametrize("views", [VIEWS, with_gaps(VIEWS)], ids=["complete", "gaps"])
 def test_improves(labels, views):
     new = fitted(TupiCoconut(), labels, views=views)
-    assert score(new, JUDGING, "ranking") > score(SCORES, JUDGING, "ranking") + 0.02
+    assert pairwise_accuracy(new, JUDGING) > pairwise_accuracy(SCORES, JUDGING) + 0.02
 
 
 def test_order_does_not_matter_with_whole_kernels():
@@ -78,7 +79,7 @@ def test_labels_choose_all_four_parameters():
     prepared = prepare(KNOWN)
     fit = TupiCoconut().fit(prepared, prepared.problem.labels)
     assert len(TupiCoconut().settings(True)) == 6 * len(Tupi().settings(True))
-    assert fit.scores[-1] == pytest.approx(score(fit.columns[:, 0], prepared.problem.labels, "ranking"))
+    assert fit.scores[-1] == pytest.approx(pairwise_accuracy(fit.columns[:, 0], prepared.problem.labels))
     assert all(fit.params[name] is not None for name in ("lam", "sigma_w2", "lam_c", "n_neighbors_c"))
     assert f"lam_c={fit.params['lam_c']:g}" in fit.notes[-1]
 

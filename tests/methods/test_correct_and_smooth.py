@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 
 from tests.methods.dense import assert_order_free, fitted, laplacian, weight_matrix, with_gaps
 from tests.methods.rows import COMPARED, JUDGING, KNOWN, SCORES, VIEWS, class_problem, prepare
-from tupi.inputs.labels import Values, score
+from tupi.inputs.labels import Values
+from tupi.judging.metrics import RSquared, pairwise_accuracy
 from tupi.methods.correct_and_smooth import CorrectAndSmooth, Setting
 from tupi.methods.spreading import tuning_rows
 from tupi.runtime.errors import InputError
@@ -58,13 +59,13 @@ def test_folds_predict_what_a_fit_to_their_labels_gives(setting, task):
 @pytest.mark.parametrize("views", [VIEWS, GAPS], ids=["complete", "gaps"])
 def test_improves_and_does_not_depend_on_order(views):
     new = fitted(CorrectAndSmooth(), KNOWN, views=views)
-    assert score(new, JUDGING, "ranking") > score(SCORES, JUDGING, "ranking") + 0.02
+    assert pairwise_accuracy(new, JUDGING) > pairwise_accuracy(SCORES, JUDGING) + 0.02
     assert_order_free(CorrectAndSmooth(**SETTINGS[1]._asdict()), KNOWN, views=views)
 
 
 def test_regression_improves():
     new = fitted(CorrectAndSmooth(), KNOWN, task="regression")
-    assert score(new, JUDGING, "regression") > score(SCORES, JUDGING, "regression") + 0.05
+    assert RSquared().score(new, JUDGING) > RSquared().score(SCORES, JUDGING) + 0.05
 
 
 @given(scale=st.floats(0.01, 100), shift=st.floats(-100, 100))
@@ -76,7 +77,7 @@ def test_units_of_the_scores_do_not_matter_to_a_ranking(scale, shift):
 
 def test_scores_that_rank_the_wrong_way_round_are_left_out():
     new = fitted(CorrectAndSmooth(alpha_correct=0.99, scale=1.0, alpha_smooth=0.0), KNOWN, -SCORES)
-    assert score(new, JUDGING, "ranking") > 0.6
+    assert pairwise_accuracy(new, JUDGING) > 0.6
 
 
 @pytest.mark.parametrize("probabilities", [True, False])

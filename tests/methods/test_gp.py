@@ -14,7 +14,8 @@ from tests.methods.rows import (
     stacked,
     standard,
 )
-from tupi.inputs.labels import Pairs, Values, pairwise_accuracy
+from tupi.inputs.labels import Pairs, Values
+from tupi.judging.metrics import pairwise_accuracy
 from tupi.methods import gp
 from tupi.methods.gp import GP, restricted_likelihood
 from tupi.runtime.errors import InputError

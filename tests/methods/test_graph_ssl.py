@@ -3,7 +3,8 @@ import pytest
 
 from tests.methods.dense import assert_order_free, fitted, weight_matrix, with_gaps
 from tests.methods.rows import COMPARED, JUDGING, KNOWN, SCORES, TRUTH, VIEWS, class_problem, prepare
-from tupi.inputs.labels import Pairs, Values, score
+from tupi.inputs.labels import Pairs, Values
+from tupi.judging.metrics import pairwise_accuracy
 from tupi.methods import spreading
 from tupi.methods.graph_ssl import GraphSSL, _predictor
 from tupi.methods.spreading import tuning_rows
@@ -69,7 +70,7 @@ def test_folds_predict_what_a_fit_to_their_labels_gives(labels):
 @pytest.mark.parametrize("labels", [KNOWN, COMPARED], ids=["values", "pairs"])
 @pytest.mark.parametrize("views", [VIEWS, GAPS], ids=["complete", "gaps"])
 def test_learns_from_labels_and_does_not_depend_on_order(labels, views):
-    assert score(fitted(GraphSSL(), labels, views=views), JUDGING, "ranking") > 0.7
+    assert pairwise_accuracy(fitted(GraphSSL(), labels, views=views), JUDGING) > 0.7
     assert_order_free(GraphSSL(alpha=0.9, n_neighbors=10), labels, views=views)
 
 
@@ -117,7 +118,7 @@ def test_settings_are_chosen_by_some_of_many_labels(monkeypatch):
         prepared = prepare(labels)
         rows = tuning_rows(prepared)
         assert len(rows) == 12
-        assert score(fitted(GraphSSL(), labels), JUDGING, "ranking") > 0.7
+        assert pairwise_accuracy(fitted(GraphSSL(), labels), JUDGING) > 0.7
 
 
 def test_bad_input_gets_a_sentence():

@@ -3,7 +3,8 @@ import pytest
 
 from tests.methods.dense import assert_order_free, fitted
 from tests.methods.rows import COMPARED, JUDGING, KNOWN, SCORES, TRUTH, VIEWS, class_problem, prepare
-from tupi.inputs.labels import Values, pairwise_accuracy, score
+from tupi.inputs.labels import Values
+from tupi.judging.metrics import pairwise_accuracy
 from tupi.methods.kim import Kim
 from tupi.methods.tupi import Tupi
 from tupi.runtime.errors import InputError
@@ -80,7 +81,7 @@ def test_a_negated_truth_is_used_by_tupi_and_not_by_kim():
 @pytest.mark.parametrize("views", [TASKS, GAPPY], ids=["complete", "gaps"])
 def test_improves_and_does_not_depend_on_order(labels, views):
     new = fitted(Kim(), labels, views=views)
-    assert score(new, JUDGING, "ranking") > score(SCORES, JUDGING, "ranking")
+    assert pairwise_accuracy(new, JUDGING) > pairwise_accuracy(SCORES, JUDGING)
     assert_order_free(Kim(), labels, views=views)
 
 

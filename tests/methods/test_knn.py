@@ -3,7 +3,8 @@ import pytest
 
 from tests.methods.dense import assert_order_free, distance_matrix, fitted, with_gaps
 from tests.methods.rows import COMPARED, JUDGING, KNOWN, SCORES, VIEWS, class_problem, prepare
-from tupi.inputs.labels import Values, score
+from tupi.inputs.labels import Values
+from tupi.judging.metrics import pairwise_accuracy
 from tupi.methods.knn import Knn
 from tupi.runtime.errors import InputError
 
@@ -22,7 +23,7 @@ def test_equals_the_mean_over_the_nearest_others(views, k, share):
 @pytest.mark.parametrize("views", [VIEWS, with_gaps(VIEWS)], ids=["complete", "gaps"])
 def test_improves_and_does_not_depend_on_order(labels, views):
     new = fitted(Knn(), labels, views=views)
-    assert score(new, JUDGING, "ranking") > score(SCORES, JUDGING, "ranking")
+    assert pairwise_accuracy(new, JUDGING) > pairwise_accuracy(SCORES, JUDGING)
     assert_order_free(Knn(), labels, views=views)
 
 

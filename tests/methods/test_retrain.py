@@ -17,7 +17,8 @@ from tests.methods.rows import (
     stacked,
     standard,
 )
-from tupi.inputs.labels import Pairs, Values, pairwise_accuracy
+from tupi.inputs.labels import Pairs, Values
+from tupi.judging.metrics import pairwise_accuracy
 from tupi.methods.retrain import Retrain
 from tupi.methods.supervised import rank_svm_path
 from tupi.runtime.errors import InputError

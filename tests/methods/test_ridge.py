@@ -15,7 +15,8 @@ from tests.methods.rows import (
     stacked,
     standard,
 )
-from tupi.inputs.labels import Pairs, Values, pairwise_accuracy
+from tupi.inputs.labels import Pairs, Values
+from tupi.judging.metrics import pairwise_accuracy
 from tupi.methods.ridge import F_WIDTH, Ridge, RidgePath
 from tupi.runtime.errors import InputError
 

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tupi.inputs.labels import pairwise_accuracy
+from tupi.judging.metrics import pairwise_accuracy
 from tupi.rankers import RankSVM, RankSVMCV
 from tupi.rankers.rank_loss import ValueLoss
 from tupi.rankers.rank_svm import minimise

@@ -152,7 +152,7 @@ def test_markup_in_ids_views_classes_notes_and_settings_is_text():
             method=EVIL,
             notes=(EVIL,),
             params={EVIL: EVIL},
-            evidence=evidence(sentence=EVIL, metric=EVIL),
+            evidence=evidence(sentence=EVIL),
         )
     )
     assert EVIL not in html

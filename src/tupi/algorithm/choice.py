@@ -10,7 +10,8 @@ import numpy as np
 
 from tupi.algorithm.trajectory import Path, Stopped, Watch, extend
 from tupi.embedding.prepared import Prepared
-from tupi.inputs.labels import Labels, labelled_items, relabel, score
+from tupi.inputs.labels import Labels, labelled_items, relabel
+from tupi.judging.metrics import metric_of
 
 Setting = TypeVar("Setting")
 
@@ -71,6 +72,7 @@ def choose(
     problem = prepared.problem
     assert problem.labels is not None
     local = relabel(labels, labelled_items(problem.labels))
+    metric = metric_of(problem.task, local)
     paths = [path_of(setting) for setting in settings]
     scores: list[list[float]] = [[] for _ in settings]
     live = list(range(len(settings)))
@@ -82,13 +84,13 @@ def choose(
                 if paths[k].step(t, watch) is None:
                     live.remove(k)
                     continue
-                scores[k].append(score(paths[k].labelled(t), local, problem.task))
+                scores[k].append(metric.score(paths[k].labelled(t), local))
                 if t - scores[k].index(max(scores[k])) >= patience:
                     live.remove(k)
             t += 1
     except Stopped:
         if not scores[0]:  # stopped at the very first step
-            scores[0].append(score(paths[0].labelled(0), local, problem.task))
+            scores[0].append(metric.score(paths[0].labelled(0), local))
     tops = [max(each, default=-np.inf) for each in scores]
     best = tops.index(max(tops))
     return Choice(settings[best], paths[best], scores[best].index(tops[best]), scores[best], len(settings))

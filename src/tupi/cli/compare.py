@@ -175,17 +175,14 @@ def _print(found: Comparison) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    in_points = found.metric != "R²"
-    factor = 100 if in_points else 1
+    from tupi.judging.metrics import metric_named
 
-    def number(value: float, sign: str = "") -> str:
-        return "" if pd.isna(value) else f"{factor * value:{sign}.{1 if in_points else 3}f}"
-
+    words = metric_named(found.metric).words
     console = Console(highlight=False)
     rows: list[dict[Any, Any]] = found.table.to_dict(orient="records")
     judged = [row for row in rows if not pd.isna(row["before"])]
     # All methods meet the same held-out labels, so that there is one score before.
-    before = f": {number(judged[0]['before'])}{'%' if in_points else ''} before" if judged else ""
+    before = f": {words.level(judged[0]['before'])} before" if judged else ""
     title = f"{found.metric} on {amount(found.n_labels, found.noun)} that the methods did not see{before}"
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, title=f"{title[0].upper()}{title[1:]}")
     for name in ("method", "after", "gain", "95% interval", "time", "verdict"):
@@ -193,9 +190,9 @@ def _print(found: Comparison) -> None:
     for row in rows:
         table.add_row(
             row["method"],
-            number(row["after"]),
-            number(row["gain"], "+"),
-            "" if pd.isna(row["low"]) else f"{number(row['low'], '+')} to {number(row['high'], '+')}",
+            "" if pd.isna(row["after"]) else words.number(row["after"]),
+            "" if pd.isna(row["gain"]) else words.difference(row["gain"]),
+            "" if pd.isna(row["low"]) else f"{words.difference(row['low'])} to {words.difference(row['high'])}",
             "" if pd.isna(row["seconds"]) else f"{row['seconds']:.1f} s",
             Text(row["verdict"], style=COLORS.get(row["verdict"], "")),
         )

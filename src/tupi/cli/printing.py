@@ -20,6 +20,7 @@ from rich.table import Table
 
 from tupi import __version__
 from tupi.inputs.files import Inputs
+from tupi.judging.metrics import PER_CENT
 from tupi.results.result import Denoised
 from tupi.results.summary import summary
 from tupi.runtime.errors import InputError
@@ -133,6 +134,11 @@ def _p(value: float) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
+def _levels(before: float, after: float) -> tuple[str, str, str]:
+    """Return two accuracies and the gain between them."""
+    return PER_CENT.level(before), PER_CENT.level(after), PER_CENT.difference(after - before)
+
+
 def print_demo(demo: Demo) -> None:
     """Print the demonstration's table and what to do next."""
     console = Console(highlight=False)
@@ -140,10 +146,10 @@ def print_demo(demo: Demo) -> None:
     for name in ("view of the ranker", "before", "after", "gain"):
         table.add_column(name, justify="left" if name == "view of the ranker" else "right")
     for trial in demo.trials:
-        table.add_row(trial.view, f"{100 * trial.before:.1f}%", f"{100 * trial.after:.1f}%", f"{100 * trial.gain:+.1f}")
-    mean = demo.table[["before", "after", "gain"]].mean()
+        table.add_row(trial.view, *_levels(trial.before, trial.after))
+    mean = demo.table[["before", "after"]].mean()
     table.add_section()
-    table.add_row("mean", f"{100 * mean['before']:.1f}%", f"{100 * mean['after']:.1f}%", f"{100 * mean['gain']:+.1f}")
+    table.add_row("mean", *_levels(mean["before"], mean["after"]))
     console.print(table)
     for line in (
         f"Wrote {', '.join(str(path) for path in demo.files.values())}.",

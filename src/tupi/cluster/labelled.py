@@ -15,9 +15,10 @@ from tupi.cluster.engine import Blocks, DaskState
 from tupi.cluster.moves import values_at
 from tupi.embedding.prepared import Prepared
 from tupi.embedding.restoring import restore
-from tupi.inputs.labels import Labels, labelled_items, relabel, score
-from tupi.judging.evidence import MIN_LABELS, N_REPEATS, Evidence, judge, n_labels
+from tupi.inputs.labels import Labels, labelled_items, n_labels, relabel
+from tupi.judging.evidence import MIN_LABELS, N_REPEATS, Evidence, judge
 from tupi.judging.folds import label_folds
+from tupi.judging.metrics import metric_of
 
 Array = NDArray[Any]
 
@@ -87,7 +88,7 @@ class Labelled:
 
     def score(self, f: Array, labels: Labels) -> float:
         """Return how well f(t) agrees with labels."""
-        return score(restore(self._prepared, f[:, None]), labels, self.task)
+        return metric_of(self.task, labels).score(restore(self._prepared, f[:, None]), labels)
 
     def train_sets(self) -> list[Labels]:
         """Return the labels that choose: all of them, and those of each fold that judges."""

@@ -1,4 +1,4 @@
-"""What is known about some items: values or pairs; and how well scores agree with it."""
+"""What is known about some items: values or pairs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numba
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
@@ -188,92 +187,16 @@ def labelled_items(labels: Labels) -> NDArray[np.int64]:
     return np.unique(np.concatenate([labels.higher, labels.lower]))
 
 
-def pairwise_accuracy(scores: Column, truth: Labels | Column) -> float:
-    """Return the fraction of ordered pairs that the scores rank right; ties in the scores count half.
-
-    This is the accuracy of the paper's experiments. Pairs with equal truth do not count. O(n log n).
-
-    Parameters
-    ----------
-    scores : array_like of shape (n,)
-        The scores to judge.
-    truth : array_like of shape (n,), Values or Pairs
-        The true values (NaN where unknown), those of some items, or comparisons.
-
-    Returns
-    -------
-    float
-        Between 0 and 1; 0.5 is what constant or random scores get.
-
-    Examples
-    --------
-    >>> pairwise_accuracy([1.0, 2.0, 3.0, 3.0], [0, 1, 2, 3])
-    0.9166666666666666
-    """
-    scores = as_numbers("scores", scores).astype(np.float64)
-    if scores.ndim != 1 or not np.isfinite(scores).all():
-        raise InputError("scores: accepted: a one-dimensional array of finite numbers.")
-    labels = as_labels(truth, len(scores))
-    if labels is None:
-        raise InputError("truth: found None; accepted: an array, tupi.Values or tupi.Pairs.")
-    return score(scores, labels, "ranking")
+def n_labels(labels: Labels) -> int:
+    """Return the number of labels: values, or pairs."""
+    return len(labels.values) if isinstance(labels, Values) else len(labels.higher)
 
 
-def _accuracy_of_values(scores: Array, truth: Array) -> float:
-    ranks = np.unique(scores, return_inverse=True)[1]
-    order = np.argsort(truth, kind="stable")
-    groups = np.unique(truth, return_inverse=True)[1][order]
-    won, tied, pairs = _count_pairs(ranks[order], groups)
-    return (won + 0.5 * tied) / pairs
-
-
-@numba.njit(cache=True)
-def _count_pairs(ranks: Array, groups: Array) -> tuple[int, int, int]:
-    """Count pairs from different groups that are in order, tied and in all; items sorted by group."""
-    n = len(ranks)
-    tree = np.zeros(ranks.max() + 2, np.int64)  # Fenwick tree: how many items seen have each rank
-    won, tied, pairs, start = 0, 0, 0, 0
-    while start < n:
-        stop = start
-        while stop < n and groups[stop] == groups[start]:
-            below, k = 0, ranks[stop]
-            while k > 0:
-                below += tree[k]
-                k -= k & -k
-            upto, k = 0, ranks[stop] + 1
-            while k > 0:
-                upto += tree[k]
-                k -= k & -k
-            won += below
-            tied += upto - below
-            pairs += start
-            stop += 1
-        for i in range(start, stop):
-            k = ranks[i] + 1
-            while k < len(tree):
-                tree[k] += 1
-                k += k & -k
-        start = stop
-    return won, tied, pairs
-
-
-def score(predictions: Array, labels: Labels, task: str) -> float:
-    """Return how well predictions agree with labels; higher is better.
-
-    Pairwise accuracy for ranking, the coefficient of determination for regression (pairwise accuracy if the labels
-    are pairs), the fraction of right classes for classification.
-    """
-    if task == "classification":
-        assert isinstance(labels, Values)
-        return float(np.mean(predictions[labels.index].argmax(axis=1) == labels.values))
-    if task == "regression" and isinstance(labels, Values):
-        residual = predictions[labels.index] - labels.values
-        spread = labels.values - labels.values.mean()
-        return float(1 - np.sum(residual**2) / np.sum(spread**2))
+def entries(labels: Labels, which: NDArray[np.int64] | slice) -> Labels:
+    """Return some entries of the labels."""
     if isinstance(labels, Values):
-        return _accuracy_of_values(predictions[labels.index], labels.values)
-    difference = predictions[labels.higher] - predictions[labels.lower]
-    return float(np.mean((difference > 0) + 0.5 * (difference == 0)))
+        return Values(labels.index[which], labels.values[which])
+    return Pairs(labels.higher[which], labels.lower[which])
 
 
 def subset(labels: Labels, keep: Sequence[int] | Array) -> Labels | None:
@@ -296,6 +219,3 @@ def relabel(labels: Labels, items: Array) -> Labels:
     if isinstance(labels, Values):
         return Values(np.searchsorted(items, labels.index), labels.values)
     return Pairs(np.searchsorted(items, labels.higher), np.searchsorted(items, labels.lower))
-
-
-METRIC_NAMES = {"ranking": "pairwise accuracy", "regression": "R²", "classification": "accuracy"}

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.inputs.labels import Labels, Pairs, Values, labelled_items
-from tupi.rankers.targets import PairTargets, ValueTargets
+from tupi.inputs.labels import Labels, Pairs, Values, entries, labelled_items
+from tupi.judging.metrics import metric_of
 
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
@@ -62,18 +62,22 @@ def label_folds(labels: Labels, n_folds: int = N_FOLDS, random_state: int | Sequ
             if len(np.unique(labels.values[kept])) > 1:
                 yield Fold(Values(labels.index[kept], labels.values[kept]), held)
         return
-    for items in PairTargets(labels.higher, labels.lower).folds(rng, n_folds):
+    for items in np.array_split(shuffled_ends(labels.higher, labels.lower, rng), n_folds):
         inside = np.isin(labels.higher, items).astype(int) + np.isin(labels.lower, items)
         held, kept = np.flatnonzero(inside == 2), np.flatnonzero(inside == 0)
         if len(held) and len(kept):
             yield Fold(Pairs(labels.higher[kept], labels.lower[kept]), held)
 
 
-def entries(labels: Labels, which: Positions) -> Labels:
-    """Return some entries of the labels."""
-    if isinstance(labels, Values):
-        return Values(labels.index[which], labels.values[which])
-    return Pairs(labels.higher[which], labels.lower[which])
+def shuffled_ends(higher: Positions, lower: Positions, rng: np.random.Generator) -> Positions:
+    """Return the compared items in random order, in which items that are compared tend to be neighbours.
+
+    Contiguous parts of it keep more of a sparse set of pairs whole than parts of any random order would.
+    """
+    drawn = rng.permutation(len(higher))
+    ends = np.column_stack([higher[drawn], lower[drawn]]).ravel()
+    items, first = np.unique(ends, return_index=True)
+    return items[np.argsort(first)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +87,7 @@ class Judged:
     Attributes
     ----------
     scores : ndarray of shape (n_settings,)
-        Pairwise accuracy, accuracy, or minus the mean squared error; NaN if there was nothing to judge by.
+        See `tupi.judging.metrics.metric_of`; NaN if there was nothing to judge by.
     held_out : list of ndarray
         For each setting, predictions of the labelled items by fits that did not see them; NaN where there were none.
     """
@@ -117,36 +121,21 @@ def judge_settings(
     n_folds, random_state : int
         See `label_folds`.
     """
-    merits: list[list[float]] = []
-    weights: list[float] = []
+    metric = metric_of(task, labels)
+    shares: list[list[float]] = []
+    weight = 0.0
     held_out: list[Array] = []
     for fold in label_folds(labels, n_folds, random_state):
         predictions = predict(fold.train)
-        held = entries(labels, fold.held)
-        items = labelled_items(held)
+        items = labelled_items(entries(labels, fold.held))
         if not held_out:
             held_out = [np.full_like(one, np.nan) for one in predictions]
         for kept, one in zip(held_out, predictions, strict=True):
             kept[items] = one[items]
-        found = [_merit(one, held, task) for one in predictions]
-        merits.append([merit for merit, _ in found])
-        weights.append(found[0][1])
+        shares.append([metric.shares(one, labels, fold.held).sum() for one in predictions])
+        weight += metric.weights(labels, fold.held).sum()
     if not held_out:
         return Judged(np.array([np.nan]), [])
-    if sum(weights) == 0:  # as when each fold holds out one value, which forms no pair
+    if weight == 0:  # as when each fold holds out one value, which forms no pair
         return Judged(np.full(len(held_out), np.nan), held_out)
-    return Judged(np.average(merits, axis=0, weights=weights), held_out)
-
-
-def _merit(predictions: Array, held: Labels, task: str) -> tuple[float, float]:
-    """Return a score of predictions and how much it weighs: the number of pairs, or of labels."""
-    if isinstance(held, Pairs):
-        difference = predictions[held.higher] - predictions[held.lower]
-        return float(np.mean(0.5 * (1 + np.sign(difference)))), len(difference)
-    here = predictions[held.index]
-    if task == "classification":
-        return float(np.mean(here.argmax(axis=1) == held.values)), len(here)
-    if task == "regression":
-        return -float(np.mean((here - held.values) ** 2)), len(here)
-    targets = ValueTargets(held.values)
-    return (targets.accuracy(here), targets.n_pairs) if targets.n_pairs else (0.0, 0)
+    return Judged(np.sum(shares, axis=0) / weight, held_out)

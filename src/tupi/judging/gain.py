@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tupi.judging.metrics import ranked_right
+
 Array = NDArray[np.float64]
 
 
@@ -44,7 +46,7 @@ def pair_gain(before: Array, after: Array, first: NDArray[np.int64], second: NDA
     m : int
         How many items there are.
     """
-    old, new = (0.5 * (1 + np.sign(d)) for d in (before, after))
+    old, new = ranked_right(before), ranked_right(after)
     total, gained = len(old), (new - old).sum()
     ends = np.concatenate([first, second])
     touching = np.bincount(ends, minlength=m)

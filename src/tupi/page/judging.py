@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm, t
 
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Pairs, subset
-from tupi.judging.evidence import MIN_LABELS, Evidence, amount, error_of_pairs
+from tupi.judging.evidence import MIN_LABELS, Evidence, amount, held_out
+from tupi.judging.folds import Fold
+from tupi.judging.metrics import COMPARISONS
 from tupi.methods.base import Method
 from tupi.page.knowledge import Known
 
-METRIC = "pairwise accuracy"
+METRIC = COMPARISONS.name
 N_FOLDS = 10
 LEVEL = 0.95
 PSEUDO = 2.0  # answers added for the interval: half a one of each kind, right or wrong before and after
@@ -38,31 +42,26 @@ def judge_answers(method: Method, prepared: Prepared, known: Known, changed: boo
     k = 0 if pairs is None else len(pairs.higher)
     if not changed:
         # The gain is known then, whatever fits to fewer labels would do.
-        right = nan if pairs is None else float(merits(prepared.problem.initial, pairs).mean())
+        right = nan if pairs is None else COMPARISONS.score(prepared.problem.initial, pairs)
         sentence = f"With {known.words} the scores stay as they are, so nothing is gained and nothing lost."
         return Evidence(METRIC, right, right, 0.0, 0.0, False, k, sentence)
     if pairs is None or k < MIN_LABELS:
         return Evidence(METRIC, nan, nan, nan, nan, True, k, _not_yet(k, known.n_answers))
-    after = _left_out(method, prepared, known, pairs)
-    judged = np.isfinite(after)
-    k = int(judged.sum())
+    folds = _folds(prepared, known, pairs)
+    found = held_out(COMPARISONS, method.predictor(prepared), folds, prepared.problem.initial, pairs)
+    before, after, k = found.before, found.after, len(found.before)
     if k < MIN_LABELS:
         return Evidence(METRIC, nan, nan, nan, nan, True, k, _not_yet(k, known.n_answers))
-    pairs, after = Pairs(pairs.higher[judged], pairs.lower[judged]), after[judged]
-    before = merits(prepared.problem.initial, pairs)
-    low, high = gain_interval(before, after, pairs)
+    assert isinstance(found.labels, Pairs)
+    low, high = gain_interval(before, after, found.labels)
+    words = COMPARISONS.words
     gain = after.mean() - before.mean()
     sentence = (
         f"Judged on {k} answers about pairs drawn at random, of {known.n_answers} answers, each left out in turn: "
-        f"{before.sum():g} of {k} ranked right before and {after.sum():g} after. Gain {100 * gain:+.1f} points, "
-        f"{100 * LEVEL:.0f}% interval for all pairs {100 * low:+.1f} to {100 * high:+.1f}."
+        f"{before.sum():g} of {k} ranked right before and {after.sum():g} after. Gain {words.difference(gain)} points, "
+        f"{100 * LEVEL:.0f}% interval for all pairs {words.difference(low)} to {words.difference(high)}."
     )
     return Evidence(METRIC, float(before.mean()), float(after.mean()), low, high, True, k, sentence)
-
-
-def merits(predictions: Array, pairs: Pairs) -> Array:
-    """Return for each pair 1 where the predictions rank it right, 0 where wrong, and a half for a tie."""
-    return 0.5 * (1 + np.sign(predictions[pairs.higher] - predictions[pairs.lower]))
 
 
 def gain_interval(before: Array, after: Array, pairs: Pairs) -> tuple[float, float]:
@@ -76,17 +75,18 @@ def gain_interval(before: Array, after: Array, pairs: Pairs) -> tuple[float, flo
     Parameters
     ----------
     before, after : ndarray of shape (k,)
-        Merits of the pairs.
+        Whether each pair is ranked right, see `tupi.judging.metrics.ranked_right`.
     pairs : Pairs
         Which they are.
     """
     gain, k = after - before, len(before)
     mean = gain.sum() / (k + PSEUDO)
     variance = ((np.sum(gain**2) + PSEUDO / 2) / (k + PSEUDO) - mean**2) / (k + PSEUDO)
-    error = max(np.sqrt(variance), error_of_pairs(gain, pairs.higher, pairs.lower))
+    error = max(np.sqrt(variance), COMPARISONS.error(gain, pairs))
     half = float(t.ppf((1 + LEVEL) / 2, k - 1)) * error
     lowest, highest = _share_interval(before.sum(), k)
-    return float(max(mean - half, -highest)), float(min(mean + half, 1 - lowest))
+    least, most = COMPARISONS.bounds
+    return float(max(mean - half, least - highest)), float(min(mean + half, most - lowest))
 
 
 def _share_interval(right: float, k: int) -> tuple[float, float]:
@@ -97,18 +97,15 @@ def _share_interval(right: float, k: int) -> tuple[float, float]:
     return float(centre - half), float(centre + half)
 
 
-def _left_out(method: Method, prepared: Prepared, known: Known, pairs: Pairs) -> Array:
-    """Return each pair's merit under a fit to labels about other items; NaN where no labels are left to fit."""
-    found = np.full(len(pairs.higher), np.nan)
-    order = np.random.default_rng(prepared.random_state).permutation(len(found))
-    for held in np.array_split(order, min(N_FOLDS, len(found))):
+def _folds(prepared: Prepared, known: Known, pairs: Pairs) -> Iterator[Fold]:
+    """Yield some pairs that judge, each time with the labels about other items; folds without such are skipped."""
+    order = np.random.default_rng(prepared.random_state).permutation(len(pairs.higher))
+    for held in np.array_split(order, min(N_FOLDS, len(order))):
         touched = np.concatenate([pairs.higher[held], pairs.lower[held]])
-        others = np.setdiff1d(prepared.items, touched)
         assert known.labels is not None
-        train = subset(known.labels, others)
+        train = subset(known.labels, np.setdiff1d(prepared.items, touched))
         if train is not None:
-            found[held] = merits(method.fit(prepared, train).predictions(prepared), pairs)[held]
-    return found
+            yield Fold(train, held)
 
 
 def _not_yet(k: int, n_answers: int) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tupi.inputs.labels import Labels, Pairs, Values
-from tupi.judging.evidence import amount
+from tupi.judging.evidence import amount, counted
 from tupi.page.answers import Answer
 
 MAX_VALUES, MAX_VALUE_PAIRS = 500, 2_000  # more comparisons say little more, and slow each judgement down
@@ -53,13 +53,6 @@ def known_from(given: Labels | None, answers: Sequence[Answer], random_state: in
     chosen = {_key(answer) for answer in answers if answer.verdict in SIGNS and answer.drawn != "random"}
     judges = as_pairs({pair: vote for pair, vote in votes.items() if pair not in chosen})
     return Known(merge(given, votes, random_state), judges, n_answers, " and ".join(words) or NOTHING.words)
-
-
-def counted(labels: Labels) -> str:
-    """Return how many labels there are, called what they are."""
-    if isinstance(labels, Values):
-        return amount(len(labels.values), "label")
-    return amount(len(labels.higher), "comparison")
 
 
 def _key(answer: Answer) -> tuple[int, int]:

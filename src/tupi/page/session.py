@@ -11,6 +11,7 @@ import pandas as pd
 from tupi import __version__
 from tupi.embedding.embedding import KERNELS
 from tupi.inputs.problem import make_problem
+from tupi.judging.metrics import usual_metrics
 from tupi.methods import METHODS, methods
 from tupi.methods.tupi import Tupi
 from tupi.page.answers import AnswerFile
@@ -124,9 +125,8 @@ class Session:
         return [str(name) for name in self.problem.classes or range(self.problem.initial.shape[1])]
 
     def _metric(self) -> str:
-        return {"ranking": "pairwise accuracy", "regression": "R² or pairwise accuracy"}.get(
-            self.problem.task, "accuracy"
-        )
+        """Return what is measured, whichever labels there are going to be."""
+        return " or ".join(dict.fromkeys(metric.name for metric in usual_metrics(self.problem.task).values()))
 
     def ids(self) -> bytes:
         """Return all ids as one frame; without ids an empty one."""

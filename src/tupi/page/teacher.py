@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from tupi.inputs.labels import Labels, score
-from tupi.judging.evidence import Evidence, n_labels
+from tupi.inputs.labels import Labels, n_labels
+from tupi.judging.evidence import Evidence
+from tupi.judging.metrics import metric_of
 from tupi.methods import make_method
 from tupi.methods.tupi import Tupi
 from tupi.page.answers import Answer, AnswerFile
@@ -171,7 +172,7 @@ class Teacher:
         table = (table - table[:, items].mean(axis=1)[:, None]) / table[:, items].std(axis=1)[:, None]
         if labels is None:
             return table, np.full(len(rows), 1 / len(rows))
-        first = score(problem.initial, labels, problem.task)
+        first = metric_of(problem.task, labels).score(problem.initial, labels)
         agreed = np.array([first, *(first if one is None else one for one in scores)])
         return table, candidate_weights(np.clip(agreed, 0, 1), n_labels(labels))
 
@@ -245,8 +246,8 @@ class Teacher:
             if not np.array_equal(predictions, initial):
                 changed = predictions
                 # Without a gain of its own, `auto` did not use the labels.
-                task = prepared.problem.task
-                agreed = score(predictions, known.labels, task) if fit.gain is None else fit.gain.after
+                metric = metric_of(prepared.problem.task, known.labels)
+                agreed = metric.score(predictions, known.labels) if fit.gain is None else fit.gain.after
             evidence = judge_answers(method, prepared, known, changed is not None)
         with self._lock:
             self._judged, self._evidence, self._auto, self._auto_score = now, evidence, changed, agreed

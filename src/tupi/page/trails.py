@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from tupi.algorithm.denoiser import Step
 from tupi.embedding.prepared import Prepared
 from tupi.embedding.restoring import restore
-from tupi.inputs.labels import Labels, labelled_items, relabel, score
+from tupi.inputs.labels import Labels, labelled_items, relabel
 from tupi.inputs.problem import Problem
+from tupi.judging.metrics import metric_of
 from tupi.methods.tupi import Tupi
 from tupi.runtime.threads import threads_for
 
@@ -145,11 +146,12 @@ class Locked(Prepared):
 def labelled_score(prepared: Prepared, f: NDArray[np.float64], labels: Labels) -> float:
     """Return how well denoised, standardised columns agree with labels."""
     problem, items = prepared.problem, labelled_items(labels)
+    metric, local = metric_of(problem.task, labels), relabel(labels, items)
     if problem.task != "ranking":
-        return score(restore(prepared, f)[items], relabel(labels, items), problem.task)
+        return metric.score(restore(prepared, f)[items], local)
     # The same without touching the other items, of which there may be many.
     values = problem.initial[items].copy()
     covered = problem.covered[items]
     rows = np.searchsorted(prepared.items, items[covered])
     values[covered] = f[rows, 0] * prepared.scale[0] + prepared.shift[0]
-    return score(values, relabel(labels, items), problem.task)
+    return metric.score(values, local)

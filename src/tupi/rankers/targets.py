@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tupi.inputs.labels import Pairs, pairwise_accuracy
+from tupi.inputs.labels import Pairs
 from tupi.inputs.numbers import as_numbers
+from tupi.judging.folds import shuffled_ends
+from tupi.judging.metrics import pairwise_accuracy
 from tupi.rankers.rank_loss import PairLoss, RankLoss, ValueLoss
 from tupi.runtime.errors import InputError
 
@@ -107,23 +109,13 @@ class PairTargets:
         kept, position = rows[self.higher] & rows[self.lower], np.cumsum(rows) - 1
         return PairTargets(position[self.higher[kept]], position[self.lower[kept]])
 
-    def _shuffled(self, rng: np.random.Generator) -> Integers:
-        """Return the labelled rows in random order, in which items that are compared tend to be neighbours.
-
-        Contiguous parts of it keep more of a sparse set of pairs whole than parts of any random order would.
-        """
-        drawn = rng.permutation(len(self.higher))
-        ends = np.column_stack([self.higher[drawn], self.lower[drawn]]).ravel()
-        rows, first = np.unique(ends, return_index=True)
-        return rows[np.argsort(first)]
-
     def hold_out(self, rng: np.random.Generator, size: int) -> Integers:
         """Choose rows to validate on: the ends of pairs drawn at random."""
-        return self._shuffled(rng)[:size]
+        return shuffled_ends(self.higher, self.lower, rng)[:size]
 
     def folds(self, rng: np.random.Generator, n_folds: int) -> list[Integers]:
         """Part the labelled rows at random, compared items together where possible."""
-        return np.array_split(self._shuffled(rng), n_folds)
+        return np.array_split(shuffled_ends(self.higher, self.lower, rng), n_folds)
 
     def draw(self, rng: np.random.Generator, size: int) -> tuple[Integers, Integers]:
         """Draw pairs uniformly, with replacement."""

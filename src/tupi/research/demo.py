@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from tupi.algorithm.trajectory import Watch
 from tupi.api import denoise
 from tupi.embedding.prepared import Progress, silent
-from tupi.inputs.labels import Values, pairwise_accuracy
+from tupi.inputs.labels import Values
+from tupi.judging.metrics import pairwise_accuracy
 from tupi.rankers import RankSVM
 from tupi.research.datasets.dataset import Dataset, FloatArray
 from tupi.research.datasets.digits import load_digits

@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from tupi.judging.evidence import Evidence
+from tupi.judging.metrics import metric_named
 from tupi.results.result import Denoised
 from tupi.results.summary import shortened, three_decimals
 
@@ -264,14 +265,13 @@ def score_steps(result: Denoised, metric: str) -> Figure:
     }
     first, last = three_decimals(scores.iloc[0]), three_decimals(scores.iloc[-1])
     alt = f"Line: {metric} on the labels that chose the step, from {first} at step 0 to {last} at step {steps[-1]}."
-    tick = "~g" if metric == "R²" else ".1~%"
-    return _figure([line], alt, _steps_axis(steps), _axis(metric, tickformat=tick))
+    return _figure([line], alt, _steps_axis(steps), _axis(metric, tickformat=metric_named(metric).words.ticks))
 
 
 def gain_interval(evidence: Evidence) -> Figure:
     """Return the gain on held-out labels with its 95 per cent interval and a line at zero."""
-    factor, unit = (1, evidence.metric) if evidence.metric == "R²" else (100, f"{evidence.metric}, points")
-    gain, low, high = (factor * value for value in (evidence.gain, evidence.low, evidence.high))
+    metric = metric_named(evidence.metric)
+    gain, low, high = (metric.words.factor * value for value in (evidence.gain, evidence.low, evidence.high))
     point = {
         "type": "scatter",
         "mode": "markers",
@@ -290,13 +290,13 @@ def gain_interval(evidence: Evidence) -> Figure:
         "hovertemplate": "gain %{x:+.3~f}<extra></extra>",
     }
     whose = "Gain" if evidence.accepted else "Gain of the candidate that was turned down"
-    alt = f"{whose} in {unit}: {gain:+.3g}, 95 per cent interval {low:+.3g} to {high:+.3g}."
+    alt = f"{whose} in {metric.axis}: {gain:+.3g}, 95 per cent interval {low:+.3g} to {high:+.3g}."
     zero = {"type": "line", "x0": 0, "x1": 0, "yref": "paper", "y0": 0, "y1": 1}
     shapes = [zero | {"line": {"color": NEUTRAL, "dash": "dot", "width": 2}}]
     hidden = {"visible": False, "range": [-1, 1]}
     ends = (min(low, 0.0), max(high, 0.0))
     margin = 0.1 * (ends[1] - ends[0]) or 1.0
-    x = _axis(f"gain in {unit}", range=_numbers([ends[0] - margin, ends[1] + margin]))
+    x = _axis(f"gain in {metric.axis}", range=_numbers([ends[0] - margin, ends[1] + margin]))
     return _figure([point], alt, x, hidden, shapes=shapes, height=170)
 
 

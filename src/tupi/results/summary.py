@@ -9,6 +9,7 @@ import pandas as pd
 
 from tupi.embedding.relevance import LEVEL
 from tupi.judging.evidence import Evidence, amount
+from tupi.judging.metrics import metric_named
 from tupi.results.result import Denoised
 
 N_NAMES = 5  # more names than that are counted, not listed
@@ -33,11 +34,9 @@ def key_figures(result: Denoised) -> list[tuple[str, str]]:
     if result.evidence is None:
         figures.append(("labels", "none"))
     elif judged(result.evidence):
-        unit = "" if result.evidence.metric == "R²" else ", points"
+        metric = metric_named(result.evidence.metric)
         what = "gain" if result.changed else "gain of the candidate that was turned down,"
-        figures.append(
-            (f"{what} in {result.evidence.metric}{unit}", _difference(result.evidence, result.evidence.gain))
-        )
+        figures.append((f"{what} in {metric.axis}", metric.words.difference(result.evidence.gain)))
     else:
         figures.append((f"{result.evidence.noun}s", f"{result.evidence.n_labels}, too few to judge"))
     return figures
@@ -136,26 +135,13 @@ def _judgement(evidence: Evidence | None) -> str:
         return "There were no labels, so whether the result is better cannot be told from these data."
     if not judged(evidence):
         return f"{evidence_verdict(evidence)}."
-    unit = "" if evidence.metric == "R²" else " points"
-    gain, low, high = (_difference(evidence, value) for value in (evidence.gain, evidence.low, evidence.high))
+    words = metric_named(evidence.metric).words
+    change = words.change(evidence.before, evidence.after, evidence.gain, evidence.low, evidence.high)
     went = "went" if evidence.accepted else "would have gone"
     return (
         f"On {amount(evidence.n_labels, evidence.noun)}, each held out in turn, {evidence.metric} {went} from "
-        f"{_level(evidence, evidence.before)} to {_level(evidence, evidence.after)} "
-        f"(gain {gain}{unit}, 95% interval {low} to {high}): {evidence_verdict(evidence)}."
+        f"{change}: {evidence_verdict(evidence)}."
     )
-
-
-def _level(evidence: Evidence, value: float) -> str:
-    return f"{value:.3f}" if evidence.metric == "R²" else f"{100 * value:.1f}%"
-
-
-def _difference(evidence: Evidence, value: float) -> str:
-    if evidence.metric == "R²":
-        return f"{value:+.3f}"
-    points = 100 * value
-    # A bound just above zero must not read as zero.
-    return f"{points:+.1f}" if points == 0 or abs(points) >= 0.05 else f"{points:+.1g}"
 
 
 def _new_classes(result: Denoised) -> int:

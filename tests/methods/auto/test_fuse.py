@@ -6,8 +6,9 @@ import tupi
 from tests.conftest import make_problem_arrays
 from tests.methods.rows import class_problem
 from tupi.embedding.prepared import Prepared
-from tupi.inputs.labels import Pairs, Values, pairwise_accuracy
+from tupi.inputs.labels import Pairs, Values
 from tupi.inputs.problem import make_problem
+from tupi.judging.metrics import pairwise_accuracy
 from tupi.methods.auto import fitting
 from tupi.methods.auto.answers import answer_of
 from tupi.methods.auto.fuse import Fuse

@@ -3,7 +3,7 @@ import pytest
 from scipy.special import softmax
 
 import tupi
-from tupi.inputs.labels import pairwise_accuracy
+from tupi.judging.metrics import pairwise_accuracy
 from tupi.methods.auto.smooth import Smooth
 from tupi.results.summary import summary
 from tupi.runtime.errors import InputError

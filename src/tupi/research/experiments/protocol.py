@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.embedding.prepared import Prepared
-from tupi.inputs.labels import Labels, Pairs, Values, labelled_items, relabel, score
+from tupi.inputs.labels import Labels, Pairs, Values, labelled_items, relabel
 from tupi.inputs.problem import make_problem
+from tupi.judging.metrics import metric_of
 from tupi.methods.base import Method
 from tupi.rankers import RankNet, RankSVMCV
 from tupi.research.datasets import Dataset
@@ -103,7 +104,7 @@ def initial_scores(cell: Cell, protocol: Protocol) -> dict[str, Any]:
         else:
             (rows, pairs), (rows_val, pairs_val) = (_pairs_of_rows(p) for p in (parts.train, parts.valid))
             ranker.fit(X[rows], pairs=pairs, X_val=X[rows_val], pairs_val=pairs_val)
-        accuracy = score(ranker.predict(X), parts.valid, "ranking")
+        accuracy = metric_of("ranking", parts.valid).score(ranker.predict(X), parts.valid)
         if best is None or accuracy > best[0]:
             best = (accuracy, name, ranker)
     assert best is not None
@@ -150,7 +151,7 @@ class Trial:
 
     def accuracy(self, predictions: Array) -> float:
         """Return pairwise accuracy on the judging items, in per cent."""
-        return 100 * score(predictions, self.judging, "ranking")
+        return 100 * metric_of("ranking", self.judging).score(predictions, self.judging)
 
     def judge(self, method: Method, prepared: Prepared) -> dict[str, Any]:
         """Return a method's accuracy, what it chose, and how long it took."""

@@ -1,0 +1,320 @@
+"""Metrics: how well predictions agree with labels, how sure that is, and how it is said in words.
+
+To add a metric, write a class with its `Metric.shares` and list it in `METRICS`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+
+import numba
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tupi.inputs.labels import Labels, Pairs, Values, as_labels, entries, n_labels
+from tupi.inputs.numbers import as_numbers
+from tupi.runtime.errors import InputError
+
+Array: TypeAlias = NDArray[Any]
+Positions: TypeAlias = NDArray[np.int64]
+Kind = TypeVar("Kind", Values, Pairs)
+ALL = slice(None)
+
+
+@dataclass(frozen=True)
+class Words:
+    """How the values of a metric, and differences between them, are said.
+
+    Attributes
+    ----------
+    factor : float
+        What a value is multiplied by.
+    decimals : int
+        How many decimals are said.
+    sign : str
+        What follows a value.
+    unit : str
+        What a difference is counted in.
+    ticks : str
+        How plotly writes unmultiplied values along an axis.
+    """
+
+    factor: float
+    decimals: int
+    sign: str
+    unit: str
+    ticks: str
+
+    def number(self, value: float) -> str:
+        """Return a value without what follows it, as in a column of a table."""
+        return f"{self.factor * value:.{self.decimals}f}"
+
+    def level(self, value: float) -> str:
+        """Return a value."""
+        return f"{self.number(value)}{self.sign}"
+
+    def difference(self, value: float) -> str:
+        """Return a difference without its unit; one that is not zero never reads as zero."""
+        value, least = self.factor * value, 0.5 * 10.0**-self.decimals
+        return f"{value:+.1g}" if 0 < abs(value) < least else f"{value:+.{self.decimals}f}"
+
+    def change(self, before: float, after: float, gain: float, low: float, high: float) -> str:
+        """Return two values with the gain between them and its 95 per cent interval."""
+        unit = f" {self.unit}" if self.unit else ""
+        return (
+            f"{self.level(before)} to {self.level(after)} (gain {self.difference(gain)}{unit}, "
+            f"95% interval {self.difference(low)} to {self.difference(high)})"
+        )
+
+
+PER_CENT = Words(100.0, 1, "%", "points", ".1~%")
+PLAIN = Words(1.0, 3, "", "", "~g")
+
+
+class Metric(ABC, Generic[Kind]):
+    """A way to score predictions by labels of one kind.
+
+    A score is an average of shares, one share for each label: a value, or a comparison.
+
+    Attributes
+    ----------
+    name : str
+        What people call it; results are saved with it.
+    tasks : tuple of str
+        Which tasks it is for.
+    kind : type
+        Which labels it needs: `Values` or `Pairs`.
+    higher_is_better : bool
+        Whether the better of two scores is the higher one.
+    bounds : tuple of float
+        The lowest and the highest score that are possible.
+    words : Words
+        How its values are said.
+    """
+
+    name: ClassVar[str]
+    tasks: ClassVar[tuple[str, ...]]
+    kind: ClassVar[type[Labels]]
+    higher_is_better: ClassVar[bool] = True
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    words: ClassVar[Words] = PER_CENT
+
+    @abstractmethod
+    def shares(self, predictions: Array, labels: Kind, held: Positions | slice = ALL) -> Array:
+        """Return what each label adds to the score.
+
+        Parameters
+        ----------
+        predictions : ndarray of shape (n,) or (n, c)
+            Predictions of all items that the labels count.
+        labels : Values or Pairs
+            All labels.
+        held : ndarray of int, optional
+            Which of the labels judge; the others must not be looked at, except for the scale of all labels.
+        """
+
+    def weights(self, labels: Kind, held: Positions | slice = ALL) -> Array:
+        """Return how much there is to add for each label that judges."""
+        return np.ones(n_labels(entries(labels, held)))
+
+    def average(self, shares: Array, weights: Array) -> float:
+        """Return the score from sums of shares and of weights over one or more rounds, in which labels count alike."""
+        return float(np.mean(shares / weights))
+
+    def score(self, predictions: Array, labels: Kind) -> float:
+        """Return how well predictions agree with labels."""
+        return self.average(self.shares(predictions, labels), self.weights(labels))
+
+    def gain(self, before: Any, after: Any) -> Any:
+        """Return how much better a score, or each of several shares, is than before."""
+        return after - before if self.higher_is_better else before - after
+
+    def error(self, gains: Array, labels: Kind) -> float:
+        """Return the standard error of an average gain, from the gain of each label that judged."""
+        return float(gains.std() / np.sqrt(len(gains)))
+
+    @property
+    def axis(self) -> str:
+        """What is written beside differences that were multiplied by ``words.factor``."""
+        return f"{self.name}, {self.words.unit}" if self.words.unit else self.name
+
+
+class PairwiseAccuracyOfValues(Metric[Values]):
+    """The fraction of pairs of items with different values that are ranked right; a tie is half right.
+
+    An item's share is the number of its pairs that are right.
+    """
+
+    name = "pairwise accuracy"
+    tasks = ("ranking",)
+    kind = Values
+
+    def shares(self, predictions: Array, labels: Values, held: Positions | slice = ALL) -> Array:
+        """Return how many of each item's pairs are ranked right."""
+        return _right_pairs(predictions[labels.index[held]], labels.values[held])
+
+    def weights(self, labels: Values, held: Positions | slice = ALL) -> Array:
+        """Return with how many others each item forms a pair."""
+        _, group, counts = np.unique(labels.values[held], return_inverse=True, return_counts=True)
+        return (len(group) - counts[group]).astype(np.float64)
+
+    def average(self, shares: Array, weights: Array) -> float:
+        """Return the fraction of right pairs, whichever round they were in."""
+        return float(shares.sum() / weights.sum())
+
+    def error(self, gains: Array, labels: Values) -> float:
+        """Return the standard error of a U-statistic: twice that of the mean of each item's own pairs (Hoeffding)."""
+        return 2 * super().error(gains, labels)
+
+
+class PairwiseAccuracyOfComparisons(Metric[Pairs]):
+    """The fraction of comparisons that are ranked right; a tie is half right."""
+
+    name = "pairwise accuracy"
+    tasks = ("ranking", "regression")
+    kind = Pairs
+
+    def shares(self, predictions: Array, labels: Pairs, held: Positions | slice = ALL) -> Array:
+        """Return whether each comparison is ranked right."""
+        return ranked_right(predictions[labels.higher[held]] - predictions[labels.lower[held]])
+
+    def error(self, gains: Array, labels: Pairs) -> float:
+        """Return the standard error of a mean over comparisons, of which those that share an item vary together.
+
+        The variance of the mean is a sum over pairs of comparisons that share an item: each item's squared sum, in
+        which each comparison's own square is counted twice, once at either end.
+        """
+        centred = gains - gains.mean()
+        items, position = np.unique(np.concatenate([labels.higher, labels.lower]), return_inverse=True)
+        sums = np.bincount(position, np.concatenate([centred, centred]), len(items))
+        return float(np.sqrt(max(np.sum(sums**2) - np.sum(centred**2), 0.0))) / len(gains)
+
+
+class AccuracyOfClasses(Metric[Values]):
+    """The fraction of items whose class has the highest score."""
+
+    name = "accuracy"
+    tasks = ("classification",)
+    kind = Values
+
+    def shares(self, predictions: Array, labels: Values, held: Positions | slice = ALL) -> Array:
+        """Return whether each item's class is right."""
+        return (predictions[labels.index[held]].argmax(axis=1) == labels.values[held]).astype(np.float64)
+
+
+class RSquared(Metric[Values]):
+    """The coefficient of determination: one minus the mean squared error in units of the variance of all labels."""
+
+    name = "R²"
+    tasks = ("regression",)
+    kind = Values
+    bounds = (-np.inf, 1.0)
+    words = PLAIN
+
+    def shares(self, predictions: Array, labels: Values, held: Positions | slice = ALL) -> Array:
+        """Return one minus each squared error."""
+        return 1 - (predictions[labels.index[held]] - labels.values[held]) ** 2 / np.var(labels.values)
+
+
+COMPARISONS = PairwiseAccuracyOfComparisons()
+
+# The first that a task and labels can have is what is measured.
+METRICS: tuple[Metric[Any], ...] = (RSquared(), AccuracyOfClasses(), PairwiseAccuracyOfValues(), COMPARISONS)
+
+
+def usual_metrics(task: str) -> Mapping[type[Labels], Metric[Any]]:
+    """Return what is measured for a task, by the kind of labels."""
+    found: dict[type[Labels], Metric[Any]] = {}
+    for metric in METRICS:
+        if task in metric.tasks:
+            found.setdefault(metric.kind, metric)
+    return found
+
+
+def metric_of(task: str, labels: Labels) -> Metric[Any]:
+    """Return what is measured for a task with such labels."""
+    return usual_metrics(task)[type(labels)]
+
+
+def metric_named(name: str) -> Metric[Any]:
+    """Return a metric by the name that results are saved with, for its words and direction."""
+    for metric in METRICS:
+        if metric.name == name:
+            return metric
+    accepted = ", ".join(dict.fromkeys(metric.name for metric in METRICS))
+    raise InputError(f"metric: found {name!r}; accepted: {accepted}.")
+
+
+def pairwise_accuracy(scores: ArrayLike, truth: Any) -> float:
+    """Return the fraction of ordered pairs that the scores rank right; ties in the scores count half.
+
+    This is the accuracy of the paper's experiments. Pairs with equal truth do not count. O(n log n).
+
+    Parameters
+    ----------
+    scores : array_like of shape (n,)
+        The scores to judge.
+    truth : array_like of shape (n,), Values or Pairs
+        The true values (NaN where unknown), those of some items, or comparisons.
+
+    Returns
+    -------
+    float
+        Between 0 and 1; 0.5 is what constant or random scores get.
+
+    Examples
+    --------
+    >>> pairwise_accuracy([1.0, 2.0, 3.0, 3.0], [0, 1, 2, 3])
+    0.9166666666666666
+    """
+    scores = as_numbers("scores", scores).astype(np.float64)
+    if scores.ndim != 1 or not np.isfinite(scores).all():
+        raise InputError("scores: accepted: a one-dimensional array of finite numbers.")
+    labels = as_labels(truth, len(scores))
+    if labels is None:
+        raise InputError("truth: found None; accepted: an array, tupi.Values or tupi.Pairs.")
+    return metric_of("ranking", labels).score(scores, labels)
+
+
+def ranked_right(differences: Array) -> Array:
+    """Return 1 for pairs ranked right, 0 for wrong ones and a half for ties, from scores of higher minus lower ones."""
+    return 0.5 * (1 + np.sign(differences))
+
+
+def _right_pairs(scores: Array, values: Array) -> Array:
+    """Return for each item how many of its pairs with items of other values are ranked right; ties count half."""
+    ranks, groups = (np.unique(column, return_inverse=True)[1] for column in (scores, values))
+    order = np.argsort(groups, kind="stable")
+    ranks, groups = ranks[order], groups[order]
+    right = np.empty(len(order))
+    # Pairs with items of lower values, and then, with everything upside down, those with items of higher ones.
+    right[order] = _right_below(ranks, groups) + _right_below(-ranks[::-1] + len(ranks), -groups[::-1])[::-1]
+    return right
+
+
+@numba.njit(cache=True)
+def _right_below(ranks: Array, groups: Array) -> Array:
+    """Return how many items of earlier groups have a lower rank, equal ones counted half; items sorted by group."""
+    n = len(ranks)
+    right = np.zeros(n)
+    tree = np.zeros(n + 2, np.int64)  # Fenwick tree: how many items seen have each rank
+    start = 0
+    while start < n:
+        stop = start
+        while stop < n and groups[stop] == groups[start]:
+            for end in (ranks[stop], ranks[stop] + 1):  # items below this rank, and those up to it
+                k = end
+                while k > 0:
+                    right[stop] += 0.5 * tree[k]
+                    k -= k & -k
+            stop += 1
+        for i in range(start, stop):
+            k = ranks[i] + 1
+            while k < len(tree):
+                tree[k] += 1
+                k += k & -k
+        start = stop
+    return right

@@ -1,0 +1,224 @@
+"""Each metric against its definition: the score, the shares of the labels and the error of a gain."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tupi
+from tupi.inputs.labels import Pairs, Values
+from tupi.judging.metrics import (
+    COMPARISONS,
+    METRICS,
+    PER_CENT,
+    PLAIN,
+    AccuracyOfClasses,
+    PairwiseAccuracyOfValues,
+    RSquared,
+    metric_named,
+    metric_of,
+    usual_metrics,
+)
+
+ROWS = st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=2, max_size=40)
+
+
+def right(first, second):
+    return 1.0 if first > second else 0.5 if first == second else 0.0
+
+
+def brute_force(scores, truth):
+    """Return for each item how many of its pairs are ranked right, and how many it has."""
+    n = len(scores)
+    won, pairs = np.zeros(n), np.zeros(n)
+    for i in range(n):
+        for j in range(n):
+            if truth[i] != truth[j]:
+                pairs[i] += 1
+                won[i] += right(scores[i], scores[j]) if truth[i] > truth[j] else right(scores[j], scores[i])
+    return won, pairs
+
+
+def problem(metric, rng, n=40, m=25):
+    """Return predictions of n items, twice, and m labels of the kind that a metric needs."""
+    index = rng.permutation(n)[:m]
+    if isinstance(metric, AccuracyOfClasses):
+        return rng.normal(size=(2, n, 3)), Values(index, rng.integers(0, 3, m))
+    truth = rng.normal(size=n).round(1)
+    predictions = truth + rng.normal(size=(2, n)).round(1)
+    if metric.kind is Values:
+        return predictions, Values(index, truth[index])
+    first, second = rng.integers(0, n, (2, 3 * m))
+    differ = truth[first] > truth[second]
+    return predictions, Pairs(first[differ], second[differ])
+
+
+@given(ROWS)
+def test_pairwise_accuracy_is_exact(rows):
+    scores, truth = map(np.array, zip(*rows, strict=True))
+    if len(set(truth.tolist())) < 2:
+        with pytest.raises(tupi.InputError, match="at least two distinct"):
+            tupi.pairwise_accuracy(scores, truth)
+    else:
+        won, pairs = brute_force(scores, truth)
+        assert tupi.pairwise_accuracy(scores, truth) == won.sum() / pairs.sum()
+
+
+@given(ROWS)
+def test_shares_of_values_are_right_pairs_of_each_item(rows):
+    scores, truth = map(np.array, zip(*rows, strict=True))
+    won, pairs = brute_force(scores, truth)
+    labels, metric = Values(np.arange(len(truth)), truth), PairwiseAccuracyOfValues()
+    np.testing.assert_array_equal(metric.shares(scores, labels), won)
+    np.testing.assert_array_equal(metric.weights(labels), pairs)
+
+
+def test_values_held_out_form_pairs_among_themselves():
+    rng = np.random.default_rng(0)
+    metric = PairwiseAccuracyOfValues()
+    (scores, _), labels = problem(metric, rng)
+    held = rng.permutation(25)[:9]
+    won, pairs = brute_force(scores[labels.index[held]], labels.values[held])
+    np.testing.assert_array_equal(metric.shares(scores, labels, held), won)
+    np.testing.assert_array_equal(metric.weights(labels, held), pairs)
+
+
+def test_pairwise_accuracy_of_many_items_needs_no_quadratic_memory():
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=200_000)
+    assert tupi.pairwise_accuracy(truth, truth) == 1.0
+    assert tupi.pairwise_accuracy(-truth, truth) == 0.0
+    assert tupi.pairwise_accuracy(np.zeros_like(truth), truth) == 0.5
+
+
+def test_pairwise_accuracy_takes_values_pairs_and_nan():
+    scores = np.array([3.0, 1.0, 2.0, 5.0])
+    assert tupi.pairwise_accuracy(scores, [1, np.nan, 0, np.nan]) == 1.0
+    assert tupi.pairwise_accuracy(scores, Values([0, 2], [0, 1])) == 0.0
+    assert tupi.pairwise_accuracy(scores, Pairs([3, 1], [0, 2])) == 0.5
+
+
+def test_comparisons_by_definition():
+    rng = np.random.default_rng(1)
+    (scores, _), labels = problem(COMPARISONS, rng)
+    expected = [right(scores[i], scores[j]) for i, j in zip(labels.higher, labels.lower, strict=True)]
+    np.testing.assert_array_equal(COMPARISONS.shares(scores, labels), expected)
+    assert COMPARISONS.score(scores, labels) == pytest.approx(np.mean(expected))
+
+
+def test_classes_by_definition():
+    rng = np.random.default_rng(2)
+    metric = AccuracyOfClasses()
+    (scores, _), labels = problem(metric, rng)
+    expected = [
+        float(max(range(3), key=lambda c: scores[i, c]) == known)
+        for i, known in zip(labels.index, labels.values, strict=True)
+    ]
+    np.testing.assert_array_equal(metric.shares(scores, labels), expected)
+    assert metric.score(scores, labels) == pytest.approx(np.mean(expected))
+
+
+def test_r_squared_by_definition():
+    rng = np.random.default_rng(3)
+    metric = RSquared()
+    (values, _), labels = problem(metric, rng)
+    residual = sum((values[i] - known) ** 2 for i, known in zip(labels.index, labels.values, strict=True))
+    spread = sum((known - labels.values.mean()) ** 2 for known in labels.values)
+    assert metric.score(values, labels) == pytest.approx(1 - residual / spread)
+    assert metric.shares(values, labels)[4] == pytest.approx(
+        1 - (values[labels.index[4]] - labels.values[4]) ** 2 / (spread / 25)
+    )
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: type(metric).__name__)
+def test_shares_of_parts_are_those_of_the_whole_and_average_to_the_score(metric):
+    rng = np.random.default_rng(4)
+    (scores, _), labels = problem(metric, rng)
+    shares, weights = metric.shares(scores, labels), metric.weights(labels)
+    assert metric.score(scores, labels) == pytest.approx(shares.sum() / weights.sum())
+    assert metric.bounds[0] <= metric.score(scores, labels) <= metric.bounds[1]
+    if not isinstance(metric, PairwiseAccuracyOfValues):  # whose pairs are within a part
+        some = np.array([7, 2, 11])
+        np.testing.assert_allclose(metric.shares(scores, labels, some), shares[some])
+        np.testing.assert_array_equal(metric.weights(labels, some), weights[some])
+
+
+@pytest.mark.parametrize(
+    "metric", [RSquared(), AccuracyOfClasses(), PairwiseAccuracyOfValues()], ids=lambda metric: metric.name
+)
+def test_the_error_of_a_gain_is_that_of_the_bootstrap(metric):
+    """Labelled items are drawn again and again; equal copies of an item form no pair with one another."""
+    rng = np.random.default_rng(5)
+    (old, new), labels = problem(metric, rng, n=150, m=150)
+    before, after = (metric.shares(f, labels) for f in (old, new))
+    error = metric.error((after - before) / metric.weights(labels), labels)
+    gains = []
+    for _ in range(600):
+        drawn = rng.integers(0, 150, 150)
+        again = Values(labels.index[drawn], labels.values[drawn])
+        # R² is in units of the variance of the labels, and the error in those of the variance of these.
+        unit = np.var(again.values) / np.var(labels.values) if isinstance(metric, RSquared) else 1.0
+        gains.append(unit * (metric.score(new, again) - metric.score(old, again)))
+    assert error == pytest.approx(np.std(gains), rel=0.15)
+
+
+def test_error_of_comparisons_that_share_nothing_is_the_usual_one():
+    gain = np.random.default_rng(0).normal(size=50)
+    error = COMPARISONS.error(gain, Pairs(np.arange(50), np.arange(50, 100)))
+    assert error == pytest.approx(gain.std() / np.sqrt(50))
+
+
+def test_error_of_comparisons_that_share_items():
+    """The sum over all pairs of comparisons that have an item in common."""
+    rng = np.random.default_rng(1)
+    ends = np.array([(i, j) for i in range(8) for j in range(i)])
+    gain = rng.normal(size=len(ends))
+    centred, total = gain - gain.mean(), 0.0
+    for p in range(len(ends)):
+        for q in range(len(ends)):
+            if set(ends[p]) & set(ends[q]):
+                total += centred[p] * centred[q]
+    expected = np.sqrt(max(total, 0)) / len(ends)
+    assert COMPARISONS.error(gain, Pairs(ends[:, 0], ends[:, 1])) == pytest.approx(expected)
+
+
+def test_what_is_measured_depends_on_task_and_labels():
+    values, pairs = Values(np.array([0, 1]), np.array([0.0, 1.0])), Pairs(np.array([0]), np.array([1]))
+    found = {
+        (task, type(labels)): metric_of(task, labels)
+        for task in ("ranking", "regression")
+        for labels in (values, pairs)
+    }
+    assert isinstance(found["ranking", Values], PairwiseAccuracyOfValues)
+    assert isinstance(found["regression", Values], RSquared)
+    assert found["ranking", Pairs] is found["regression", Pairs] is COMPARISONS
+    assert isinstance(metric_of("classification", values), AccuracyOfClasses)
+    assert [metric.name for metric in usual_metrics("regression").values()] == ["R²", "pairwise accuracy"]
+
+
+@pytest.mark.parametrize("name", ["pairwise accuracy", "accuracy", "R²"])
+def test_saved_names_find_their_metric(name):
+    assert metric_named(name).name == name
+
+
+def test_unknown_names_get_a_sentence():
+    with pytest.raises(tupi.InputError, match="'auc'; accepted: R², accuracy, pairwise accuracy"):
+        metric_named("auc")
+
+
+def test_words():
+    assert PER_CENT.level(0.7126) == "71.3%"
+    assert PER_CENT.number(0.7126) == "71.3"
+    assert PER_CENT.change(0.5, 0.6, 0.1, -0.012, 0.2) == (
+        "50.0% to 60.0% (gain +10.0 points, 95% interval -1.2 to +20.0)"
+    )
+    assert PLAIN.change(0.5, 0.6, 0.1, -0.012, 0.2) == "0.500 to 0.600 (gain +0.100, 95% interval -0.012 to +0.200)"
+    assert [metric_named(name).axis for name in ("accuracy", "R²")] == ["accuracy, points", "R²"]
+
+
+@pytest.mark.parametrize(
+    ("words", "value", "said"),
+    [(PER_CENT, 0.0, "+0.0"), (PER_CENT, 0.0003, "+0.03"), (PER_CENT, -0.0005, "-0.1"), (PLAIN, -0.0002, "-0.0002")],
+)
+def test_a_difference_just_off_zero_does_not_read_as_zero(words, value, said):
+    assert words.difference(value) == said
