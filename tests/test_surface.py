@@ -68,7 +68,7 @@ def test_parameters_of_the_papers_method_are_all_documented():
 def test_a_walk_counts_what_a_call_goes_through(small):
     truth, scores, _ = small
     walk = Walk().follow(lambda: tupi.pairwise_accuracy(scores, truth))
-    assert "inputs/labels.py: pairwise_accuracy" in walk.doors
+    assert "judging/metrics.py: pairwise_accuracy" in walk.doors
     assert "inputs/labels.py: _check_values" in set(walk.functions) - set(walk.doors)
-    assert walk.files == ["inputs/labels.py", "inputs/numbers.py"]
-    assert walk.classes == []
+    assert walk.files == ["inputs/labels.py", "inputs/numbers.py", "judging/metrics.py"]
+    assert "judging/metrics.py: Metric" in walk.classes

@@ -12,10 +12,11 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numba
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from tupi.inputs.labels import Labels, Pairs, Values, as_labels, entries, n_labels
 from tupi.inputs.numbers import as_numbers
+from tupi.inputs.types import Column
 from tupi.runtime.errors import InputError
 
 Array: TypeAlias = NDArray[Any]
@@ -248,7 +249,7 @@ def metric_named(name: str) -> Metric[Any]:
     raise InputError(f"metric: found {name!r}; accepted: {accepted}.")
 
 
-def pairwise_accuracy(scores: ArrayLike, truth: Any) -> float:
+def pairwise_accuracy(scores: Column, truth: Labels | Column) -> float:
     """Return the fraction of ordered pairs that the scores rank right; ties in the scores count half.
 
     This is the accuracy of the paper's experiments. Pairs with equal truth do not count. O(n log n).

@@ -94,7 +94,7 @@ class Source:
         listed = "".join(f"\n    {argument}," for argument in arguments)
         settings = "".join(f"\n    {name}={value!r}," for name, value in params.items())
         return (
-            "import tupi\nfrom tupi.inputs.files import read_inputs, write_result\n\n"
+            "import tupi\nfrom tupi.inputs.files import read_inputs\nfrom tupi.results.writing import write_result\n\n"
             f"inputs = read_inputs({listed}\n)\n"
             "result = tupi.denoise(\n    inputs.predictions,\n    inputs.features,\n    inputs.labels,\n"
             f"    method={method!r},\n    task={self.task!r},\n    random_state={self.random_state},\n"
