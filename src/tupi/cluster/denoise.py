@@ -21,7 +21,7 @@ from tupi.cluster.labelled import Labelled
 from tupi.cluster.paths import Paths, follow_all, follow_one
 from tupi.cluster.reading import as_rows, named_rows
 from tupi.cluster.result import DistributedDenoised, Spool, column, read_spooled, restored, spool
-from tupi.embedding.hsic import KernelMoments, p_value
+from tupi.embedding.hsic import KernelMoments, dependence_table, p_value
 from tupi.inputs.labels import Labels, as_labels
 from tupi.inputs.problem import TASKS
 from tupi.judging.evidence import Evidence
@@ -194,10 +194,7 @@ def _dependence(blocks: Blocks, initial: DaskState, final: DaskState | None, nam
         min(1.0, len(views) * p_value(float(d), before.moments(), view))
         for d, view in zip(before.dependence, views, strict=True)
     ]
-    return pd.DataFrame(
-        {"before": before.dependence, "after": after.dependence, "p_value": p_values},
-        index=pd.Index(names, name="view"),
-    )
+    return dependence_table(names, before.dependence, after.dependence, p_values)
 
 
 def _again(blocks: Blocks, state: DaskState) -> DaskState:

@@ -10,7 +10,7 @@ import mmap
 import os
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -65,46 +65,82 @@ class FileRows:
 
 
 class ParquetRows:
-    """The numeric columns of a Parquet file; a row group is read at a time, and the last one is kept."""
+    """The numeric columns of Parquet files that follow one another; readable wherever their paths are.
 
-    def __init__(self, path: Path) -> None:
+    A row group is read at a time, and the last one is kept.
+
+    Parameters
+    ----------
+    called : str
+        Which argument this is, for messages.
+    paths : sequence of Path
+        The files.
+    columns : sequence of str, optional
+        The columns to take; all by default.
+    """
+
+    def __init__(self, called: str, paths: Sequence[Path], columns: Sequence[str] | None = None) -> None:
         from pyarrow import parquet
 
-        self._file = parquet.ParquetFile(path)
-        schema = self._file.schema_arrow
-        self._columns = list(schema.names)
-        for field in schema:
-            if not (_is_number(field.type)):
-                raise InputError(
-                    f"features: {path.name} has a column {field.name!r} of type {field.type}; accepted: numbers."
-                )
-        groups = [self._file.metadata.row_group(g).num_rows for g in range(self._file.num_row_groups)]
-        self._starts = np.cumsum([0, *groups])
-        self.shape = (int(self._starts[-1]), len(self._columns))
+        self._only = list(columns) if columns else None
+        self._groups: list[tuple[Path, int]] = []
+        names, sizes = self._only, []
+        for path in paths:
+            with parquet.ParquetFile(path) as file:
+                schema, metadata = file.schema_arrow, file.metadata
+            names = names or schema.names
+            if not (set(names) <= set(schema.names) if self._only else names == schema.names):
+                found, accepted = ", ".join(schema.names[:5]), ", ".join(names[:5])
+                raise InputError(f"{called}: {path.name} has columns {found}; accepted: {accepted}.")
+            for field in schema:
+                if field.name in names and not _is_number(field.type):
+                    raise InputError(
+                        f"{called}: {path.name} has a column {field.name!r} of type {field.type}; accepted: numbers."
+                    )
+            self._groups += [(path, g) for g in range(metadata.num_row_groups)]
+            sizes += [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)]
+        self.starts = np.cumsum([0, *sizes])
+        self.shape = (int(self.starts[-1]), len(names or ()))
         self.dtype, self.ndim = np.dtype(np.float64), 2
-        self._kept: tuple[int, Array] | None = None
+        self.__setstate__({})
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what another process needs: neither the lock nor the group that was kept."""
+        return {name: value for name, value in vars(self).items() if name not in ("_kept", "_lock")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._kept: tuple[int, Any] | None = None
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
         """Return the number of rows."""
         return self.shape[0]
 
-    def _group(self, g: int) -> Array:
-        with self._lock:  # a file's reader is not made for several threads
-            if self._kept is None or self._kept[0] != g:
-                table = self._file.read_row_group(g)
-                columns = [column.to_numpy(zero_copy_only=False) for column in table.columns]
-                self._kept = (g, np.column_stack([np.asarray(column, np.float64) for column in columns]))
+    def _group(self, k: int) -> Any:
+        """Return a row group as a table of Arrow, which may take less memory than its numbers as float64."""
+        from pyarrow import parquet
+
+        with self._lock:  # several threads that want the same group read it once
+            if self._kept is None or self._kept[0] != k:
+                self._kept = None  # two groups at once may be too much
+                path, g = self._groups[k]
+                with parquet.ParquetFile(path) as file:
+                    table = file.read_row_group(g, columns=self._only, use_threads=False)
+                self._kept = (k, table if self._only is None else table.select(self._only))
             return self._kept[1]
 
     def _read(self, start: int, stop: int) -> Array:
-        parts = []
+        rows = np.empty((stop - start, self.shape[1]))
+        into = rows
         while start < stop:
-            g = int(np.searchsorted(self._starts, start, side="right")) - 1
-            end = min(stop, int(self._starts[g + 1]))
-            parts.append(self._group(g)[start - self._starts[g] : end - self._starts[g]])
-            start = end
-        return np.concatenate(parts) if parts else np.empty((0, self.shape[1]))
+            k = int(np.searchsorted(self.starts, start, side="right")) - 1
+            end = min(stop, int(self.starts[k + 1]))
+            table = self._group(k).slice(start - self.starts[k], end - start)
+            for j, column in enumerate(table.columns):
+                into[: end - start, j] = column.to_numpy()
+            into, start = into[end - start :], end
+        return rows
 
     def __getitem__(self, rows: slice | Array) -> Array:
         """Return rows, by a slice or by their numbers."""
@@ -185,7 +221,7 @@ def _open(called: str, path: Path) -> FileRows | ParquetRows:
     if not path.is_file():
         raise InputError(f"{called} is to be read from {str(path)!r}, which is not a file.")
     if path.suffix.lower() in (".parquet", ".pq"):
-        return ParquetRows(path)
+        return ParquetRows(called, [path])
     if path.suffix.lower() != ".npy":
         raise InputError(f"{called} is to be read from {path.name!r}; accepted: .npy or .parquet.")
     file = path.open("rb")
