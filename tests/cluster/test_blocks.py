@@ -9,7 +9,7 @@ from tests.algorithm.engines.test_engines import naive_descend
 from tests.cluster.conftest import make_items
 from tupi.cluster import blocks as on_workers
 from tupi.cluster import moves
-from tupi.cluster.contents import contents_of, total
+from tupi.cluster.contents import contents_of
 from tupi.cluster.reading import Rows, as_rows, common_bounds
 from tupi.embedding.embedding import EmbeddingOptions, GaussianFeatures, Moments
 from tupi.inputs.checks import Gaps, present_rows
@@ -139,13 +139,13 @@ def test_what_cannot_be_used_is_said(scores, change, match):
     if change is not None:
         X[change[0], change[1]] = change[2]
     with pytest.raises(InputError, match=match):
-        total([contents(scores, X)]).check(["x"])
+        contents(scores, X).check(["x"])
 
 
 def test_contents_see_missing_rows():
     X = np.random.default_rng(0).normal(size=(30, 2))
     X[[2, 7]] = np.nan
-    found = total([contents(np.arange(30.0), X), contents(np.arange(30.0), X)])
+    found = contents(np.arange(30.0), X) + contents(np.arange(30.0), X)
     assert found.gaps == [Gaps()]
     assert (found.present, found.covered, found.n) == ([[28], [28]], [28, 28], 60)
     assert found.views[0].count == 56

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -106,8 +105,3 @@ def contents_of(scores: Array, *views: Array, first: int, picks: Sequence[Array]
         [[int(here.sum()) for here in present]],
     )
     return contents, [np.asarray(X[rows], np.float64) for X, rows in zip(views, picks, strict=True)]
-
-
-def total(contents: Sequence[Contents]) -> Contents:
-    """Return what all blocks contain, always added up in the same order."""
-    return functools.reduce(Contents.__add__, contents)

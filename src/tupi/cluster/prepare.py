@@ -6,14 +6,14 @@ import itertools
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tupi.cluster import blocks as on_workers
-from tupi.cluster.contents import Contents, contents_of, total
+from tupi.cluster.contents import Contents, contents_of
 from tupi.cluster.engine import Blocks
 from tupi.cluster.moves import broadcast
 from tupi.cluster.reading import Rows, common_bounds
@@ -95,7 +95,7 @@ def read(client: Any, scores: Rows, views: dict[str, Rows]) -> Distributed:
         here = spread[(spread >= first) & (spread < stop)] - first
         tasks.append(delayed(contents_of)(*parts, first=int(first), picks=[here] * len(views)))
     found = client.gather(_submitted(client, tasks))
-    contents = total([contents for contents, _ in found])
+    contents = reduce(Contents.__add__, (contents for contents, _ in found))  # always in the same order
     contents.check(list(views))
     varying = varying_views({name: each.constant for name, each in zip(views, contents.views, strict=True)})
     if len(varying) < len(views):  # items that have no other view take no part
@@ -126,13 +126,13 @@ def sample(problem: Distributed, k: int, options: EmbeddingOptions) -> Array:
     return rows if by_content else in_canonical_order(rows)
 
 
-def on_blocks(problem: Distributed, function: Callable[..., Any]) -> list[Any]:
-    """Return what workers say of each block, given the rows of its predictions and of its views."""
+def on_blocks(problem: Distributed, function: Callable[..., Any], **common: Any) -> list[Any]:
+    """Return futures of what workers say of each block, given the rows of its predictions and of its views."""
     from dask import delayed
 
     columns = [problem.score_blocks, *(view.blocks(problem.bounds) for view in problem.views.values())]
-    tasks = [delayed(function)(*parts) for parts in zip(*columns, strict=True)]
-    return problem.client.gather(_submitted(problem.client, tasks))
+    tasks = [delayed(function)(*parts, **common) for parts in zip(*columns, strict=True)]
+    return _submitted(problem.client, tasks)
 
 
 def _gathered(
@@ -155,8 +155,6 @@ def _submitted(client: Any, tasks: list[Any]) -> Any:
 
 def embed(problem: Distributed, options: EmbeddingOptions, progress: Progress) -> Blocks:
     """Embed all views, block by block; the blocks stay on the workers."""
-    from dask import delayed
-
     client = problem.client
     maps = []
     for k, name in enumerate(problem.views):
@@ -165,9 +163,7 @@ def embed(problem: Distributed, options: EmbeddingOptions, progress: Progress) -
         maps.append(on_workers.ViewMap(features, problem.contents.views[k].standard, options.scaling))
     progress("Embedding views")
     sent = client.submit(broadcast, maps, pure=False)
-    columns = [problem.score_blocks, *(view.blocks(problem.bounds) for view in problem.views.values())]
-    tasks = [delayed(on_workers.embed)(*parts, maps=sent) for parts in zip(*columns, strict=True)]
-    embedded = _submitted(client, tasks)
+    embedded = on_blocks(problem, on_workers.embed, maps=sent)
     sums = [Moments(each.features.width) for each in maps]
     for parts in client.gather(client.map(on_workers.moments_of, embedded, pure=False)):
         for one, part in zip(sums, parts, strict=True):

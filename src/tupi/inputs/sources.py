@@ -24,7 +24,52 @@ GAP = 64  # rows: runs of wanted rows that are closer than this are read in one 
 Array = NDArray[Any]
 
 
-class FileRows:
+class Source:
+    """Rows of numbers that are read when they are asked for.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Rows and columns.
+    dtype : dtype
+        What the numbers are.
+    """
+
+    ndim = 2
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self.shape[0]
+
+    def _read(self, start: int, stop: int) -> Array:
+        """Return the rows from one to another."""
+        raise NotImplementedError
+
+    def __getitem__(self, rows: slice | Array) -> Array:
+        """Return a copy of rows, by a slice or by their numbers."""
+        if isinstance(rows, slice):
+            start, stop, step = rows.indices(len(self))
+            if step > 0:
+                return self._read(start, max(start, stop))[::step]
+            return self._read(stop + 1, start + 1)[::-1][::-step]
+        wanted = np.flatnonzero(rows) if np.asarray(rows).dtype == bool else np.asarray(rows)
+        order = np.argsort(wanted, kind="stable")
+        ordered = wanted[order]
+        parts, begin = [], 0
+        for end in [*(np.flatnonzero(np.diff(ordered) > GAP) + 1), len(ordered)]:
+            if end > begin:
+                run = ordered[begin:end]
+                parts.append(self._read(int(run[0]), int(run[-1]) + 1)[run - run[0]])
+            begin = end
+        found = np.concatenate(parts) if parts else self._read(0, 0)
+        result = np.empty_like(found)
+        result[order] = found
+        return result
+
+
+class FileRows(Source):
     """Rows of numbers that lie one after another in a file.
 
     Parameters
@@ -41,11 +86,6 @@ class FileRows:
 
     def __init__(self, file: IO[bytes], offset: int, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
         self._file, self._offset, self.shape, self.dtype = file, offset, shape, dtype
-        self.ndim = 2
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return self.shape[0]
 
     def _read(self, start: int, stop: int) -> Array:
         rows = np.empty((stop - start, self.shape[1]), self.dtype)
@@ -59,12 +99,8 @@ class FileRows:
             into, offset = into[count:], offset + count
         return rows
 
-    def __getitem__(self, rows: slice | Array) -> Array:
-        """Return rows, by a slice or by their numbers."""
-        return _rows(self._read, rows, self.shape)
 
-
-class ParquetRows:
+class ParquetRows(Source):
     """The numeric columns of Parquet files that follow one another; readable wherever their paths are.
 
     A row group is read at a time, and the last one is kept.
@@ -101,7 +137,7 @@ class ParquetRows:
             sizes += [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)]
         self.starts = np.cumsum([0, *sizes])
         self.shape = (int(self.starts[-1]), len(names or ()))
-        self.dtype, self.ndim = np.dtype(np.float64), 2
+        self.dtype = np.dtype(np.float64)
         self.__setstate__({})
 
     def __getstate__(self) -> dict[str, Any]:
@@ -112,10 +148,6 @@ class ParquetRows:
         vars(self).update(state)
         self._kept: tuple[int, Any] | None = None
         self._lock = threading.Lock()
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return self.shape[0]
 
     def _group(self, k: int) -> Any:
         """Return a row group as a table of Arrow, which may take less memory than its numbers as float64."""
@@ -142,21 +174,13 @@ class ParquetRows:
             into, start = into[end - start :], end
         return rows
 
-    def __getitem__(self, rows: slice | Array) -> Array:
-        """Return rows, by a slice or by their numbers."""
-        return _rows(self._read, rows, self.shape)
 
-
-class MappedRows:
+class MappedRows(Source):
     """A `numpy.memmap` whose pages are given back after each read, so that they do not pile up in memory."""
 
     def __init__(self, array: Array) -> None:
-        self._array, self.shape, self.dtype, self.ndim = array, array.shape, array.dtype, array.ndim
+        self._array, self.shape, self.dtype = array, array.shape, array.dtype
         self._map: mmap.mmap | None = getattr(array, "_mmap", None)
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return self.shape[0]
 
     def __getitem__(self, rows: slice | Array) -> Array:
         """Return a copy of rows, by a slice or by their numbers."""
@@ -164,29 +188,6 @@ class MappedRows:
         if self._map is not None and hasattr(self._map, "madvise"):
             self._map.madvise(mmap.MADV_DONTNEED)
         return copy
-
-
-Source = FileRows | ParquetRows | MappedRows
-
-
-def _rows(read: Any, rows: slice | Array, shape: tuple[int, int]) -> Array:
-    """Return rows through a function that reads from one row to another."""
-    if isinstance(rows, slice):
-        start, stop, step = rows.indices(shape[0])
-        return read(start, max(start, stop))[::step] if step > 0 else read(stop + 1, start + 1)[::-1][::-step]
-    wanted = np.flatnonzero(rows) if np.asarray(rows).dtype == bool else np.asarray(rows)
-    order = np.argsort(wanted, kind="stable")
-    ordered = wanted[order]
-    parts, begin = [], 0
-    for end in [*(np.flatnonzero(np.diff(ordered) > GAP) + 1), len(ordered)]:
-        if end > begin:
-            run = ordered[begin:end]
-            parts.append(read(int(run[0]), int(run[-1]) + 1)[run - run[0]])
-        begin = end
-    found = np.concatenate(parts) if parts else read(0, 0)
-    result = np.empty_like(found)
-    result[order] = found
-    return result
 
 
 def _is_number(kind: Any) -> bool:
@@ -221,7 +222,7 @@ def _open(called: str, path: Path) -> FileRows | ParquetRows:
     if not path.is_file():
         raise InputError(f"{called} is to be read from {str(path)!r}, which is not a file.")
     if path.suffix.lower() in (".parquet", ".pq"):
-        return ParquetRows(called, [path])
+        return ParquetRows(called, [path.resolve()])
     if path.suffix.lower() != ".npy":
         raise InputError(f"{called} is to be read from {path.name!r}; accepted: .npy or .parquet.")
     file = path.open("rb")
