@@ -6,6 +6,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tupi
 from tests.conftest import make_problem_arrays
+from tupi.cluster.result import DistributedDenoised
 
 TRUTH, SCORES, VIEWS = make_problem_arrays(80)
 
@@ -34,3 +35,10 @@ def test_views_by_column_name_and_labels():
         tupi.TupiDenoiser(views={"first": ["c"]}).fit(frame, SCORES)
     with pytest.raises(tupi.InputError, match="no column names"):
         tupi.TupiDenoiser(views={"first": ["a"]}).fit(frame.to_numpy(), SCORES)
+
+
+def test_only_results_in_memory_are_reported(tmp_path):
+    estimator = tupi.TupiDenoiser()
+    estimator.result_ = DistributedDenoised(*[None] * 11)
+    with pytest.raises(tupi.InputError, match="report: found a result of a Dask cluster"):
+        estimator.report(tmp_path / "report.html")

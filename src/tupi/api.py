@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tupi.algorithm.trajectory import Watch
 from tupi.cluster.detect import check_installed, wants_dask
-from tupi.embedding.hsic import DEFAULTS, view_dependence
+from tupi.cluster.result import DistributedDenoised
+from tupi.embedding.hsic import DEFAULTS, dependence_table, view_dependence
 from tupi.embedding.prepared import Prepared, Progress, silent
 from tupi.inputs.labels import Labels
 from tupi.inputs.problem import make_problem, standardize
@@ -42,7 +43,7 @@ def denoise(
     checkpoint: str | Path | None = None,
     checkpoint_every: int = 5,
     **params: Any,
-) -> Denoised:
+) -> Denoised | DistributedDenoised:
     """Improve predictions with features that the predictor never saw.
 
     Dask collections and Zarr arrays, as predictions or as views, are denoised on a Dask cluster, and so is everything
@@ -87,8 +88,8 @@ def denoise(
 
     Returns
     -------
-    Denoised
-        The better predictions with their explanation.
+    Denoised or DistributedDenoised
+        The better predictions with their explanation; the latter from a Dask cluster.
 
     Examples
     --------
@@ -112,10 +113,9 @@ def denoise(
         from tupi.cluster.denoise import ClusterOptions, denoise_distributed  # Dask is an extra
 
         options = ClusterOptions(client, checkpoint, checkpoint_every, memory_limit)
-        found = denoise_distributed(
+        return denoise_distributed(
             predictions, features, labels, chosen, task, random_state, callback, impute, progress, options
         )
-        return cast(Denoised, found)  # the same names, with Dask arrays in place of arrays
     if checkpoint is not None:
         raise InputError("checkpoint: found a folder without Dask; accepted: with engine='dask' or Dask collections.")
     problem = make_problem(predictions, features, labels, task, impute)
@@ -175,7 +175,4 @@ def _dependence(prepared: Prepared, fit: Fit, final: np.ndarray) -> pd.DataFrame
         np.mean([view_dependence(embedding, column) for column in columns[prepared.order].T], axis=0)
         for columns in (prepared.f, new)
     )
-    return pd.DataFrame(
-        {"before": before, "after": after, "p_value": view_relations(prepared).p_values},
-        index=pd.Index(embedding.names, name="view"),
-    )
+    return dependence_table(embedding.names, before, after, view_relations(prepared).p_values)

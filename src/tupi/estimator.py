@@ -11,11 +11,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tupi.api import denoise
+from tupi.inputs.checks import MIN_ITEMS
 from tupi.inputs.labels import Labels
 from tupi.inputs.numbers import unmasked
-from tupi.inputs.problem import MIN_ITEMS
 from tupi.inputs.types import Column, Table
 from tupi.methods import Method
+from tupi.results.result import Denoised
 from tupi.runtime.errors import InputError
 
 
@@ -113,6 +114,8 @@ class TupiDenoiser(BaseEstimator):
     def report(self, path: str | Path) -> Path:
         """Write the HTML report of the fitted result."""
         check_is_fitted(self, "result_")
+        if not isinstance(self.result_, Denoised):
+            raise InputError("report: found a result of a Dask cluster; accepted: one that was computed in memory.")
         return self.result_.report(path)
 
 

@@ -297,6 +297,11 @@ BAD = {
     ),
     "unknown method": (lambda: None, ["--method", "tuppi"], "Did you mean 'tupi'?"),
     "unknown parameter": (lambda: None, ["--method", "tupi", "--set", "lamb=1"], "Did you mean 'lam'?"),
+    "Dask without a scheduler": (
+        lambda: None,
+        ["--method", "tupi", "--set", "engine=dask"],
+        "--set engine=dask: found without --scheduler",
+    ),
     "parameter of another method": (
         lambda: None,
         ["--set", "n_iter=20"],

@@ -1,38 +1,20 @@
 """What workers do with blocks, each against something slower and simpler; no cluster needed."""
 
-from functools import reduce
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.algorithm.engines.test_engines import naive_descend
 from tests.cluster.conftest import make_items
 from tupi.cluster import blocks as on_workers
 from tupi.cluster import moves
-from tupi.cluster.facts import Gaps, Statistics, check, examine, total
+from tupi.cluster.contents import contents_of
 from tupi.cluster.reading import Rows, as_rows, common_bounds
 from tupi.embedding.embedding import EmbeddingOptions, GaussianFeatures, Moments
-from tupi.inputs.views import View, standardized
+from tupi.inputs.checks import Gaps, present_rows
+from tupi.inputs.statistics import Statistics, standardized
 from tupi.runtime.errors import InputError
-
-
-@given(st.integers(0, 2**32 - 1), st.sampled_from([1e-300, 1.0, 1e300]), st.lists(st.integers(0, 40), min_size=1))
-def test_statistics_of_blocks_add_up(seed, size, cuts):
-    X = np.random.default_rng(seed).normal(size=(40, 3))
-    X[:, 1] += 5.0
-    X[:, 2] = 7.0
-    X *= size / 10
-    bounds = sorted({0, 40, *cuts})
-    parts = [Statistics.of(X[a:b]) for a, b in pairwise(bounds)]
-    unit, center, scale = reduce(Statistics.__add__, parts).standard
-    view = View("x", X)
-    np.testing.assert_allclose(unit, view._unit, rtol=1e-12)
-    np.testing.assert_allclose(center, view._center, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(scale, view._scale, rtol=1e-9, atol=1e-12)
-    assert scale[2] == 0
 
 
 def embedded(views, scores, cuts):
@@ -41,7 +23,7 @@ def embedded(views, scores, cuts):
     names = list(views)
     maps = []
     for name in names:
-        X = views[name][on_workers.present_rows(views[name])]
+        X = views[name][present_rows(views[name])]
         standard = Statistics.of(X).standard
         features = GaussianFeatures(standardized(X[:500].copy(), *standard), options)
         maps.append(on_workers.ViewMap(features, standard, options.scaling))
@@ -138,15 +120,15 @@ def test_order_statistics_come_from_counts(spread):
     np.testing.assert_allclose(found, np.sort(f)[ranks], atol=2e-4, rtol=1e-3)
 
 
-def facts_of(scores, view):
-    return examine(np.asarray(scores)[:, None], view, first=100, picks=[np.arange(2)])[0]
+def contents(scores, view):
+    return contents_of(np.asarray(scores)[:, None], view, first=100, picks=[np.arange(2)])[0]
 
 
 @pytest.mark.parametrize(
     ("scores", "change", "match"),
     [
         (np.arange(20.0), (3, 0, np.inf), "'x' is infinite at row 103, column 0"),
-        (np.arange(20.0), (4, 1, np.nan), r"'x' lacks 1 single value\(s\), in 1 row\(s\) \(104\)"),
+        (np.arange(20.0), (4, 1, np.nan), r"'x' lacks 1 single value\(s\), in 1 row\(s\) \(104\) and 1 column\(s\)"),
         (np.r_[np.arange(19.0), np.nan], None, r"1 value\(s\) are NaN or infinite \(first at item 119\)"),
         (np.ones(20), None, "all are equal"),
         (np.arange(5.0), None, r"found 5 item\(s\)"),
@@ -157,16 +139,26 @@ def test_what_cannot_be_used_is_said(scores, change, match):
     if change is not None:
         X[change[0], change[1]] = change[2]
     with pytest.raises(InputError, match=match):
-        check(total([facts_of(scores, X)]), ["x"])
+        contents(scores, X).check(["x"])
 
 
-def test_facts_see_missing_rows():
+def test_contents_see_missing_rows():
     X = np.random.default_rng(0).normal(size=(30, 2))
     X[[2, 7]] = np.nan
-    facts = total([facts_of(np.arange(30.0), X), facts_of(np.arange(30.0), X)])
-    assert facts.gaps == [Gaps()]
-    assert (facts.present, facts.covered, facts.n) == ([[28], [28]], [28, 28], 60)
-    assert facts.views[0].count == 56
+    found = contents(np.arange(30.0), X) + contents(np.arange(30.0), X)
+    assert found.gaps == [Gaps()]
+    assert (found.present, found.covered, found.n) == ([[28], [28]], [28, 28], 60)
+    assert found.views[0].count == 56
+
+
+@pytest.mark.parametrize("kind", [bool, np.uint8, np.int8, np.float32])
+def test_contents_are_the_same_for_all_kinds_of_numbers(kind):
+    X = np.random.default_rng(0).integers(0, 2, size=(30, 3)).astype(kind)
+    scores = np.arange(30.0)
+    for found, expected in zip(
+        contents(scores, X).views[0].standard, contents(scores, X.astype(float)).views[0].standard, strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_bounds_follow_chunks_and_cover_everything():

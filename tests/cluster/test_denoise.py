@@ -209,6 +209,14 @@ def test_masked_blocks_are_missing(client):
         tupi.denoise(some, as_dask(views), client=client, **SETTINGS)
 
 
+def test_truth_values_are_numbers(client):
+    _, scores, views = make_items(9000, missing=False)
+    views["b"] = views["b"] > 0
+    expected = tupi.denoise(scores, views, **SETTINGS).predictions
+    found = tupi.denoise(scores, as_dask(views), client=client, **SETTINGS)
+    assert apart(found.compute(), expected) < 1e-4
+
+
 @pytest.mark.parametrize("where", ["predictions", "view 'b'"])
 def test_other_kinds_are_refused_by_type(client, where):
     zarr = pytest.importorskip("zarr")

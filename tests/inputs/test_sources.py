@@ -1,6 +1,8 @@
 """Views that are larger than memory, against the same numbers in memory."""
 
+import pickle
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -8,7 +10,7 @@ import pytest
 
 import tupi
 from tests.conftest import make_problem_arrays
-from tupi.inputs.sources import as_source
+from tupi.inputs.sources import ParquetRows, as_source
 from tupi.inputs.views import View, as_matrix
 from tupi.runtime.memory import as_bytes
 
@@ -132,3 +134,17 @@ def test_limits_are_sizes():
     for wrong in ("much", "1XB", "10MB", -5, True, "1..2GB"):
         with pytest.raises(tupi.InputError, match="memory_limit: found"):
             as_bytes(wrong)
+
+
+def test_parquet_files_follow_one_another_here_and_elsewhere(tmp_path):
+    parts = [parquet(tmp_path / f"{k}.parquet", X[a:b]) for k, (a, b) in enumerate(pairwise([0, 200, 201, 500]))]
+    whole = ParquetRows("x", parts)
+    assert whole.starts.tolist() == [0, 70, 140, 200, 201, 271, 341, 411, 481, 500]
+    np.testing.assert_array_equal(whole[:], X)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(whole))[190:320], X[190:320])
+    np.testing.assert_array_equal(ParquetRows("x", parts, ["c2", "c0"])[150:], X[150:, [2, 0]])
+    with pytest.raises(tupi.InputError, match=r"x: 0\.parquet has columns c0, c1, c2; accepted: c0, id"):
+        ParquetRows("x", parts, ["c0", "id"])
+    narrow = parquet(tmp_path / "narrow.parquet", X[:, :2])
+    with pytest.raises(tupi.InputError, match=r"x: narrow\.parquet has columns c0, c1; accepted: c0, c1, c2"):
+        ParquetRows("x", [*parts, narrow])

@@ -112,6 +112,8 @@ def denoise(
     _check_outputs({"out": out, "report": report, "save": save}, [scores, labels, *paths.values()])
     # The method is made here, and not from keywords of tupi.denoise, whose own names are no parameters of a method.
     chosen = make_method(method, parsed_settings(settings))
+    if getattr(chosen, "engine", None) == "dask":
+        raise InputError("--set engine=dask: found without --scheduler; accepted: with it.")
     with ProgressBar(show=not quiet) as bar, collected_warnings() as warned:
         inputs = read_inputs(scores, paths, labels, id_column, score, label, task)
         result = tupi.denoise(
@@ -126,6 +128,7 @@ def denoise(
             memory_limit=memory_limit,
             progress=bar.say,
         )
+        assert isinstance(result, tupi.Denoised)  # Dask was refused above
         bar.say("Writing")
         written = {"out": str(write_result(result, out))}
         if report is not None:

@@ -12,6 +12,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from tupi.inputs.checks import check_row_count
 from tupi.runtime.errors import InputError
 
 if TYPE_CHECKING:
@@ -179,11 +180,7 @@ class Ids:
 
     def check_same(self, other: Ids, name: str) -> None:
         """Complain unless another table has the same ids in the same order."""
-        if self.starts[-1] != other.starts[-1]:
-            raise InputError(
-                f"features: view {name!r} has {other.starts[-1]} rows for {self.starts[-1]} predictions; accepted: one "
-                "row per item."
-            )
+        check_row_count(name, other.starts[-1], self.starts[-1])
 
         def compare(mine: Array, first: int) -> None:
             theirs = other.read(first, first + len(mine))

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.cluster.facts import present_rows
 from tupi.embedding.basis import LEADING
 from tupi.embedding.embedding import GaussianFeatures, Moments, padded
-from tupi.inputs.views import BLOCK, standardized
+from tupi.inputs.checks import present_rows
+from tupi.inputs.statistics import standardized
+from tupi.inputs.views import BLOCK
 from tupi.runtime.storage import aligned
 from tupi.runtime.threads import one_blas_thread
 

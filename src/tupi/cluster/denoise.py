@@ -21,7 +21,7 @@ from tupi.cluster.labelled import Labelled
 from tupi.cluster.paths import Paths, follow_all, follow_one
 from tupi.cluster.reading import as_rows, named_rows
 from tupi.cluster.result import DistributedDenoised, Spool, column, read_spooled, restored, spool
-from tupi.embedding.hsic import KernelMoments, p_value
+from tupi.embedding.hsic import KernelMoments, dependence_table, p_value
 from tupi.inputs.labels import Labels, as_labels
 from tupi.inputs.problem import TASKS
 from tupi.judging.evidence import Evidence
@@ -153,7 +153,7 @@ def _key(problem: prepare.Distributed, settings: list[Tupi], labels: Labels | No
     """Return the fingerprint of everything that decides the result: settings, labels, and the content of all blocks."""
     known = [] if labels is None else [np.asarray(part) for part in vars(labels).values()]
     texts = [list(problem.views), [setting.params() for setting in settings], random_state]
-    return fingerprint(*texts, problem.bounds, *known, *prepare.on_blocks(problem, fingerprint))
+    return fingerprint(*texts, problem.bounds, *known, *problem.client.gather(prepare.on_blocks(problem, fingerprint)))
 
 
 def _predictions(problem: prepare.Distributed, blocks: Blocks, final: DaskState | None, owned: bool) -> Any:
@@ -168,17 +168,12 @@ def _predictions(problem: prepare.Distributed, blocks: Blocks, final: DaskState 
     if not owned:
         return lazy_vector(_same, parts, sizes)
     kept = Spool()
-    paths = [kept.folder / f"{b}.npy" for b in range(len(parts))]
-    blocks.client.gather(blocks.client.map(spool, parts, paths, pure=False))
-    return lazy_vector(_spooled, [(kept, b) for b in range(len(parts))], sizes)
+    blocks.client.gather(blocks.client.map(spool, parts, list(map(kept.path, range(len(parts)))), pure=False))
+    return lazy_vector(read_spooled, [(kept, b) for b in range(len(parts))], sizes)
 
 
 def _same(values: Array) -> Array:
     return values
-
-
-def _spooled(place: tuple[Spool, int]) -> Array:
-    return read_spooled(*place)
 
 
 def _dependence(blocks: Blocks, initial: DaskState, final: DaskState | None, names: list[str]) -> pd.DataFrame:
@@ -194,10 +189,7 @@ def _dependence(blocks: Blocks, initial: DaskState, final: DaskState | None, nam
         min(1.0, len(views) * p_value(float(d), before.moments(), view))
         for d, view in zip(before.dependence, views, strict=True)
     ]
-    return pd.DataFrame(
-        {"before": before.dependence, "after": after.dependence, "p_value": p_values},
-        index=pd.Index(names, name="view"),
-    )
+    return dependence_table(names, before.dependence, after.dependence, p_values)
 
 
 def _again(blocks: Blocks, state: DaskState) -> DaskState:

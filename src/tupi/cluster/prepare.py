@@ -6,23 +6,23 @@ import itertools
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tupi.cluster import blocks as on_workers
+from tupi.cluster.contents import Contents, contents_of
 from tupi.cluster.engine import Blocks
-from tupi.cluster.facts import Facts, check, examine, total
 from tupi.cluster.moves import broadcast
 from tupi.cluster.reading import Rows, common_bounds
 from tupi.embedding.bandwidth import SAMPLE as DISTANCES
 from tupi.embedding.bandwidth import squared_bandwidth
 from tupi.embedding.basis import CONTENT_LIMIT, SAMPLE, canonical_order, in_canonical_order
 from tupi.embedding.embedding import EmbeddingOptions, GaussianFeatures, Moments, padded
-from tupi.inputs.views import standardized
-from tupi.runtime.errors import InputError
+from tupi.inputs.checks import check_prediction_shape, check_row_count, varying_views
+from tupi.inputs.statistics import standardized
 
 STATISTICS = 200_000  # order statistics of the predictions that stand for all of them
 Array = NDArray[Any]
@@ -43,8 +43,8 @@ class Distributed:
         The features; constant views are gone.
     bounds : ndarray of int
         Where blocks begin, and the number of items.
-    facts : Facts
-        What the blocks say, about the views that are left.
+    contents : Contents
+        What the blocks contain, of the views that are left.
     samples : list of ndarray
         Of each view, the rows that were drawn by position as if none were missing.
     """
@@ -53,7 +53,7 @@ class Distributed:
     scores: Rows
     views: dict[str, Rows]
     bounds: Array
-    facts: Facts
+    contents: Contents
     samples: list[Array]
 
     @property
@@ -64,14 +64,14 @@ class Distributed:
     @property
     def standard(self) -> tuple[float, float, float]:
         """Unit, mean and deviation of the predictions of items that take part."""
-        unit, mean, deviation = self.facts.scores.standard
+        unit, mean, deviation = self.contents.scores.standard
         return float(unit[0]), float(mean[0]), float(deviation[0] or 1.0)
 
     @property
     def ends(self) -> Array:
         """The smallest and the largest standardised prediction."""
         unit, mean, deviation = self.standard
-        return (np.array([self.facts.low, self.facts.high]) / unit - mean) / deviation
+        return (np.array([self.contents.low, self.contents.high]) / unit - mean) / deviation
 
     @cached_property
     def score_blocks(self) -> list[Any]:
@@ -84,45 +84,31 @@ def read(client: Any, scores: Rows, views: dict[str, Rows]) -> Distributed:
     from dask import delayed
 
     n = scores.shape[0]
-    if scores.shape[1] != 1:
-        raise InputError(f"predictions: found shape {scores.shape} for task 'ranking'; accepted: shape (n,).")
+    check_prediction_shape((n,) if scores.shape[1] == 1 else scores.shape, "ranking")
     for name, view in views.items():
-        if view.shape[0] != n:
-            raise InputError(
-                f"features: view {name!r} has {view.shape[0]} rows for {n} predictions; accepted: one row per item."
-            )
+        check_row_count(name, view.shape[0], n)
     bounds = common_bounds(list(views.values()))
     spread = np.linspace(0, n - 1, SAMPLE).astype(int) if n > SAMPLE else np.arange(n)
     tasks = []
     columns = [scores.blocks(bounds), *(view.blocks(bounds) for view in views.values())]
     for first, stop, *parts in zip(bounds, bounds[1:], *columns, strict=False):
         here = spread[(spread >= first) & (spread < stop)] - first
-        tasks.append(delayed(examine)(*parts, first=int(first), picks=[here] * len(views)))
+        tasks.append(delayed(contents_of)(*parts, first=int(first), picks=[here] * len(views)))
     found = client.gather(_submitted(client, tasks))
-    facts = total([facts for facts, _ in found])
-    check(facts, list(views))
+    contents = reduce(Contents.__add__, (contents for contents, _ in found))  # always in the same order
+    contents.check(list(views))
+    varying = varying_views({name: each.constant for name, each in zip(views, contents.views, strict=True)})
+    if len(varying) < len(views):  # items that have no other view take no part
+        return read(client, scores, {name: views[name] for name in varying})
     samples = [np.concatenate(rows) for rows in zip(*(rows for _, rows in found), strict=True)]
-    return _varying(Distributed(client, scores, views, bounds, facts, samples))
-
-
-def _varying(problem: Distributed) -> Distributed:
-    """Return the problem without constant views."""
-    keep = [k for k, each in enumerate(problem.facts.views) if (each.standard[2] > 0).any()]
-    if not keep:
-        raise InputError("features: every view is constant; accepted: at least one view that varies over the items.")
-    if len(keep) == len(problem.views):
-        return problem
-    names = list(problem.views)
-    for k in set(range(len(names))) - set(keep):
-        warnings.warn(f"View {names[k]!r} is constant over the items and was dropped.", UserWarning, stacklevel=5)
-    return read(problem.client, problem.scores, {names[k]: problem.views[names[k]] for k in keep})
+    return Distributed(client, scores, views, bounds, contents, samples)
 
 
 def sample(problem: Distributed, k: int, options: EmbeddingOptions) -> Array:
     """Return the rows of a view that `tupi.embedding.basis.sample_view` would draw."""
     view = list(problem.views.values())[k]
-    standard, scaling = problem.facts.views[k].standard, options.scaling
-    present = np.array([block[k] for block in problem.facts.present])
+    standard, scaling = problem.contents.views[k].standard, options.scaling
+    present = np.array([block[k] for block in problem.contents.present])
     n = int(present.sum())
     by_content = SAMPLE < n <= CONTENT_LIMIT and not view.on_disk
     if n == problem.n and not by_content:
@@ -140,13 +126,13 @@ def sample(problem: Distributed, k: int, options: EmbeddingOptions) -> Array:
     return rows if by_content else in_canonical_order(rows)
 
 
-def on_blocks(problem: Distributed, function: Callable[..., Any]) -> list[Any]:
-    """Return what workers say of each block, given the rows of its predictions and of its views."""
+def on_blocks(problem: Distributed, function: Callable[..., Any], **common: Any) -> list[Any]:
+    """Return futures of what workers say of each block, given the rows of its predictions and of its views."""
     from dask import delayed
 
     columns = [problem.score_blocks, *(view.blocks(problem.bounds) for view in problem.views.values())]
-    tasks = [delayed(function)(*parts) for parts in zip(*columns, strict=True)]
-    return problem.client.gather(_submitted(problem.client, tasks))
+    tasks = [delayed(function)(*parts, **common) for parts in zip(*columns, strict=True)]
+    return _submitted(problem.client, tasks)
 
 
 def _gathered(
@@ -169,19 +155,15 @@ def _submitted(client: Any, tasks: list[Any]) -> Any:
 
 def embed(problem: Distributed, options: EmbeddingOptions, progress: Progress) -> Blocks:
     """Embed all views, block by block; the blocks stay on the workers."""
-    from dask import delayed
-
     client = problem.client
     maps = []
     for k, name in enumerate(problem.views):
         progress(f"Finding basis points of view {name}")
         features = GaussianFeatures(sample(problem, k, options), options)
-        maps.append(on_workers.ViewMap(features, problem.facts.views[k].standard, options.scaling))
+        maps.append(on_workers.ViewMap(features, problem.contents.views[k].standard, options.scaling))
     progress("Embedding views")
     sent = client.submit(broadcast, maps, pure=False)
-    columns = [problem.score_blocks, *(view.blocks(problem.bounds) for view in problem.views.values())]
-    tasks = [delayed(on_workers.embed)(*parts, maps=sent) for parts in zip(*columns, strict=True)]
-    embedded = _submitted(client, tasks)
+    embedded = on_blocks(problem, on_workers.embed, maps=sent)
     sums = [Moments(each.features.width) for each in maps]
     for parts in client.gather(client.map(on_workers.moments_of, embedded, pure=False)):
         for one, part in zip(sums, parts, strict=True):
@@ -193,7 +175,7 @@ def embed(problem: Distributed, options: EmbeddingOptions, progress: Progress) -
         columns_of = slice(offsets[i], offsets[i + 1])
         center[columns_of], scale[columns_of] = one.normalization()
     futures = client.map(on_workers.centered, embedded, center=center, scale=scale, pure=False)
-    return Blocks(client, futures, problem.facts.covered, offsets, width, problem.standard, problem.ends)
+    return Blocks(client, futures, problem.contents.covered, offsets, width, problem.standard, problem.ends)
 
 
 def prediction_width(blocks: Blocks, rule: str | float) -> float:

@@ -13,8 +13,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tupi.inputs.numbers import check_real, unmasked
-from tupi.inputs.sources import as_source
-from tupi.inputs.views import IN_MEMORY, as_matrix, called_view, named_views
+from tupi.inputs.sources import ParquetRows, as_source
+from tupi.inputs.views import as_matrix, called_view, is_large, named_views
 from tupi.runtime.errors import InputError
 
 BLOCK_BYTES = 1 << 26  # of a block's views as they are read: several of them must fit beside the embedding
@@ -48,61 +48,8 @@ class Rows:
     blocks: Callable[[Array], list[Any]]
 
 
-class ParquetFolder:
-    """The numeric columns of Parquet files that follow one another by name; readable wherever the paths are.
-
-    Parameters
-    ----------
-    name : str
-        What this is, for messages.
-    paths : sequence of Path
-        The files.
-    columns : sequence of str, optional
-        The columns to take; all by default.
-    """
-
-    def __init__(self, name: str, paths: Sequence[Path], columns: Sequence[str] | None = None) -> None:
-        import pyarrow as pa
-        from pyarrow import parquet
-
-        self._groups: list[tuple[Path, int]] = []
-        sizes = []
-        for path in paths:
-            file = parquet.ParquetFile(path)
-            here = list(columns or file.schema_arrow.names)
-            if not self._groups:
-                self._columns = here
-            if here != self._columns or not set(here) <= set(file.schema_arrow.names):
-                found = ", ".join(file.schema_arrow.names[:5])
-                raise InputError(f"{name}: {path.name} has columns {found}; accepted: {', '.join(self._columns[:5])}.")
-            for field in (file.schema_arrow.field(column) for column in here):
-                kind = field.type
-                if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-                    raise InputError(f"{name}: {path.name} has a column {field.name!r} of {kind}; accepted: numbers.")
-            self._groups += [(path, g) for g in range(file.num_row_groups)]
-            sizes += [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
-        self.starts = np.cumsum([0, *sizes])
-        self.shape = (int(self.starts[-1]), len(self._columns))
-
-    def __getitem__(self, rows: slice) -> Array:
-        """Return rows, by a slice."""
-        from pyarrow import parquet
-
-        parts = []
-        for (path, g), first, last in zip(self._groups, self.starts, self.starts[1:], strict=False):
-            begin, end = max(rows.start, int(first)), min(rows.stop, int(last))
-            if begin >= end:
-                continue
-            with parquet.ParquetFile(path) as file:
-                table = file.read_row_group(g, columns=self._columns, use_threads=False)
-            table = table.slice(begin - first, end - begin)
-            columns = [np.asarray(column.to_numpy(), np.float64) for column in table.select(self._columns).columns]
-            parts.append(np.column_stack(columns))
-        return np.concatenate(parts) if len(parts) != 1 else parts[0]
-
-
 def read_rows(source: Any, start: int, stop: int) -> Array:
-    """Return rows of a source: a Parquet folder, a Zarr array, or the path of an NPY file."""
+    """Return rows of a source: of Parquet files, a Zarr array, or the path of an NPY file."""
     opened = as_source("view", source) if isinstance(source, Path) else source
     return np.asarray(opened[slice(start, stop)])
 
@@ -152,11 +99,10 @@ def _from_path(name: str, path: Path, columns: Sequence[str] | None) -> Rows:
         files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
         if not files or not files[0].is_file():
             raise InputError(f"{name}: {str(path)!r} holds no Parquet file; accepted with Dask: {ACCEPTED}.")
-        folder = ParquetFolder(name, [file.resolve() for file in files], columns)
-        return _from_source(folder, folder.shape, folder.starts, folder.shape[0] * folder.shape[1] * 8 > IN_MEMORY)
+        table = ParquetRows(name, [file.resolve() for file in files], columns)
+        return _from_source(table, table.shape, table.starts, is_large(table))
     source = as_source(name, path)
-    large = source.shape[0] * source.shape[1] * source.dtype.itemsize > IN_MEMORY
-    return _from_source(path.resolve(), source.shape, np.array([0, source.shape[0]]), large)
+    return _from_source(path.resolve(), source.shape, np.array([0, source.shape[0]]), is_large(source))
 
 
 def _from_zarr(name: str, array: Any) -> Rows:
@@ -207,10 +153,7 @@ def _from_frame(name: str, values: Any) -> Any:
 
 def named_rows(features: Any) -> dict[str, Rows]:
     """Return the views of `tupi.denoise` as `Rows` by name."""
-    named = named_views(features)
-    if not named:
-        raise InputError("features: found no views; accepted: at least one.")
-    return {name: as_rows(called_view(name), values) for name, values in named.items()}
+    return {name: as_rows(called_view(name), values) for name, values in named_views(features).items()}
 
 
 def common_bounds(tables: Sequence[Rows]) -> Array:

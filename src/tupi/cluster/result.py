@@ -112,9 +112,9 @@ class Spool:
     def __getstate__(self) -> dict[str, Any]:
         return {"_owned": None, "folder": self.folder}
 
-    def read(self, block: int) -> Array:
-        """Return a block's values."""
-        return np.load(self.folder / f"{block}.npy")
+    def path(self, block: int) -> Path:
+        """Return the file of a block."""
+        return self.folder / f"{block}.npy"
 
 
 def spool(values: Array, path: Path) -> bool:
@@ -123,9 +123,10 @@ def spool(values: Array, path: Path) -> bool:
     return True
 
 
-def read_spooled(spool: Spool, block: int) -> Array:
-    """Return a block's values from a spool."""
-    return spool.read(block)
+def read_spooled(place: tuple[Spool, int]) -> Array:
+    """Return a block's values, given the spool and the number of the block."""
+    kept, block = place
+    return np.load(kept.path(block))
 
 
 def column(rows: Array) -> Array:

@@ -7,11 +7,12 @@ number that method ``"tupi"`` has by default. `view_dependence` gives it for vie
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import gamma
 
 from tupi.embedding.bandwidth import squared_bandwidth
@@ -132,6 +133,13 @@ def view_dependence(embedding: Embedding, f: NDArray[np.float64]) -> NDArray[np.
             products += U.T @ phi  # columns of U are centred, so those of phi need not be
     per_view = np.add.reduceat(np.einsum("ij,ij->i", products, products), embedding.offsets[:-1])
     return per_view / float(np.linalg.norm(features.gram))
+
+
+def dependence_table(
+    names: Sequence[str], before: ArrayLike, after: ArrayLike, p_values: Sequence[float] | NDArray[np.float64]
+) -> pd.DataFrame:
+    """Return how strongly each view depends on the predictions before and after, as `tupi.Denoised` shows it."""
+    return pd.DataFrame({"before": before, "after": after, "p_value": p_values}, index=pd.Index(names, name="view"))
 
 
 def _checked(name: str, x: Table, impute: str | None) -> View:

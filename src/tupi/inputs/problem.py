@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tupi.inputs.checks import check_prediction_shape, check_predictions
 from tupi.inputs.classes import check_names, class_numbers
 from tupi.inputs.labels import Labels, Pairs, as_labels
 from tupi.inputs.numbers import as_numbers
@@ -16,7 +17,6 @@ from tupi.inputs.views import View, as_views
 from tupi.runtime.errors import InputError, nearest
 
 TASKS = ("ranking", "regression", "classification")
-MIN_ITEMS = 10
 SMALLEST_PROBABILITY = 1e-6  # a zero stands for "hardly ever": its logarithm must stay finite
 
 
@@ -133,21 +133,10 @@ def _as_predictions(predictions: Any, task: str) -> NDArray[np.float64]:
     array: NDArray[np.float64] = np.array(as_numbers("predictions", predictions), np.float64)
     if array.ndim == 2 and array.shape[1] == 1 and task != "classification":
         array = array[:, 0]
-    wanted = 2 if task == "classification" else 1
-    if array.ndim != wanted or (wanted == 2 and array.shape[1] < 2):
-        shape = "(n, c) with c at least 2" if wanted == 2 else "(n,)"
-        raise InputError(f"predictions: found shape {array.shape} for task {task!r}; accepted: shape {shape}.")
-    if len(array) < MIN_ITEMS:
-        raise InputError(f"predictions: found {len(array)} item(s); accepted: at least {MIN_ITEMS}.")
-    if not np.isfinite(array).all():
-        bad = np.argwhere(~np.isfinite(array))
-        raise InputError(
-            f"predictions: {len(bad)} value(s) are NaN or infinite (first at item {bad[0][0]}); "
-            "accepted: finite numbers, none of them missing or masked."
-        )
-    spread = np.ptp(array / max(np.abs(array).max(), np.finfo(float).tiny), axis=0)
-    if not np.any(spread > 0):
-        raise InputError("predictions: all are equal; accepted: predictions that differ between items.")
+    check_prediction_shape(array.shape, task)
+    broken = np.argwhere(~np.isfinite(array))
+    first_broken = int(broken[0][0]) if len(broken) else -1
+    check_predictions(len(array), len(broken), first_broken, bool((array != array[:1]).any()))
     array = np.ascontiguousarray(array)
     array.setflags(write=False)
     return array

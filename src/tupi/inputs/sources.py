@@ -10,7 +10,7 @@ import mmap
 import os
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -24,7 +24,52 @@ GAP = 64  # rows: runs of wanted rows that are closer than this are read in one 
 Array = NDArray[Any]
 
 
-class FileRows:
+class Source:
+    """Rows of numbers that are read when they are asked for.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Rows and columns.
+    dtype : dtype
+        What the numbers are.
+    """
+
+    ndim = 2
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self.shape[0]
+
+    def _read(self, start: int, stop: int) -> Array:
+        """Return the rows from one to another."""
+        raise NotImplementedError
+
+    def __getitem__(self, rows: slice | Array) -> Array:
+        """Return a copy of rows, by a slice or by their numbers."""
+        if isinstance(rows, slice):
+            start, stop, step = rows.indices(len(self))
+            if step > 0:
+                return self._read(start, max(start, stop))[::step]
+            return self._read(stop + 1, start + 1)[::-1][::-step]
+        wanted = np.flatnonzero(rows) if np.asarray(rows).dtype == bool else np.asarray(rows)
+        order = np.argsort(wanted, kind="stable")
+        ordered = wanted[order]
+        parts, begin = [], 0
+        for end in [*(np.flatnonzero(np.diff(ordered) > GAP) + 1), len(ordered)]:
+            if end > begin:
+                run = ordered[begin:end]
+                parts.append(self._read(int(run[0]), int(run[-1]) + 1)[run - run[0]])
+            begin = end
+        found = np.concatenate(parts) if parts else self._read(0, 0)
+        result = np.empty_like(found)
+        result[order] = found
+        return result
+
+
+class FileRows(Source):
     """Rows of numbers that lie one after another in a file.
 
     Parameters
@@ -41,11 +86,6 @@ class FileRows:
 
     def __init__(self, file: IO[bytes], offset: int, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
         self._file, self._offset, self.shape, self.dtype = file, offset, shape, dtype
-        self.ndim = 2
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return self.shape[0]
 
     def _read(self, start: int, stop: int) -> Array:
         rows = np.empty((stop - start, self.shape[1]), self.dtype)
@@ -59,68 +99,88 @@ class FileRows:
             into, offset = into[count:], offset + count
         return rows
 
-    def __getitem__(self, rows: slice | Array) -> Array:
-        """Return rows, by a slice or by their numbers."""
-        return _rows(self._read, rows, self.shape)
 
+class ParquetRows(Source):
+    """The numeric columns of Parquet files that follow one another; readable wherever their paths are.
 
-class ParquetRows:
-    """The numeric columns of a Parquet file; a row group is read at a time, and the last one is kept."""
+    A row group is read at a time, and the last one is kept.
 
-    def __init__(self, path: Path) -> None:
+    Parameters
+    ----------
+    called : str
+        Which argument this is, for messages.
+    paths : sequence of Path
+        The files.
+    columns : sequence of str, optional
+        The columns to take; all by default.
+    """
+
+    def __init__(self, called: str, paths: Sequence[Path], columns: Sequence[str] | None = None) -> None:
         from pyarrow import parquet
 
-        self._file = parquet.ParquetFile(path)
-        schema = self._file.schema_arrow
-        self._columns = list(schema.names)
-        for field in schema:
-            if not (_is_number(field.type)):
-                raise InputError(
-                    f"features: {path.name} has a column {field.name!r} of type {field.type}; accepted: numbers."
-                )
-        groups = [self._file.metadata.row_group(g).num_rows for g in range(self._file.num_row_groups)]
-        self._starts = np.cumsum([0, *groups])
-        self.shape = (int(self._starts[-1]), len(self._columns))
-        self.dtype, self.ndim = np.dtype(np.float64), 2
-        self._kept: tuple[int, Array] | None = None
+        self._only = list(columns) if columns else None
+        self._groups: list[tuple[Path, int]] = []
+        names, sizes = self._only, []
+        for path in paths:
+            with parquet.ParquetFile(path) as file:
+                schema, metadata = file.schema_arrow, file.metadata
+            names = names or schema.names
+            if not (set(names) <= set(schema.names) if self._only else names == schema.names):
+                found, accepted = ", ".join(schema.names[:5]), ", ".join(names[:5])
+                raise InputError(f"{called}: {path.name} has columns {found}; accepted: {accepted}.")
+            for field in schema:
+                if field.name in names and not _is_number(field.type):
+                    raise InputError(
+                        f"{called}: {path.name} has a column {field.name!r} of type {field.type}; accepted: numbers."
+                    )
+            self._groups += [(path, g) for g in range(metadata.num_row_groups)]
+            sizes += [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)]
+        self.starts = np.cumsum([0, *sizes])
+        self.shape = (int(self.starts[-1]), len(names or ()))
+        self.dtype = np.dtype(np.float64)
+        self.__setstate__({})
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what another process needs: neither the lock nor the group that was kept."""
+        return {name: value for name, value in vars(self).items() if name not in ("_kept", "_lock")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._kept: tuple[int, Any] | None = None
         self._lock = threading.Lock()
 
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return self.shape[0]
+    def _group(self, k: int) -> Any:
+        """Return a row group as a table of Arrow, which may take less memory than its numbers as float64."""
+        from pyarrow import parquet
 
-    def _group(self, g: int) -> Array:
-        with self._lock:  # a file's reader is not made for several threads
-            if self._kept is None or self._kept[0] != g:
-                table = self._file.read_row_group(g)
-                columns = [column.to_numpy(zero_copy_only=False) for column in table.columns]
-                self._kept = (g, np.column_stack([np.asarray(column, np.float64) for column in columns]))
+        with self._lock:  # several threads that want the same group read it once
+            if self._kept is None or self._kept[0] != k:
+                self._kept = None  # two groups at once may be too much
+                path, g = self._groups[k]
+                with parquet.ParquetFile(path) as file:
+                    table = file.read_row_group(g, columns=self._only, use_threads=False)
+                self._kept = (k, table if self._only is None else table.select(self._only))
             return self._kept[1]
 
     def _read(self, start: int, stop: int) -> Array:
-        parts = []
+        rows = np.empty((stop - start, self.shape[1]))
+        into = rows
         while start < stop:
-            g = int(np.searchsorted(self._starts, start, side="right")) - 1
-            end = min(stop, int(self._starts[g + 1]))
-            parts.append(self._group(g)[start - self._starts[g] : end - self._starts[g]])
-            start = end
-        return np.concatenate(parts) if parts else np.empty((0, self.shape[1]))
-
-    def __getitem__(self, rows: slice | Array) -> Array:
-        """Return rows, by a slice or by their numbers."""
-        return _rows(self._read, rows, self.shape)
+            k = int(np.searchsorted(self.starts, start, side="right")) - 1
+            end = min(stop, int(self.starts[k + 1]))
+            table = self._group(k).slice(start - self.starts[k], end - start)
+            for j, column in enumerate(table.columns):
+                into[: end - start, j] = column.to_numpy()
+            into, start = into[end - start :], end
+        return rows
 
 
-class MappedRows:
+class MappedRows(Source):
     """A `numpy.memmap` whose pages are given back after each read, so that they do not pile up in memory."""
 
     def __init__(self, array: Array) -> None:
-        self._array, self.shape, self.dtype, self.ndim = array, array.shape, array.dtype, array.ndim
+        self._array, self.shape, self.dtype = array, array.shape, array.dtype
         self._map: mmap.mmap | None = getattr(array, "_mmap", None)
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return self.shape[0]
 
     def __getitem__(self, rows: slice | Array) -> Array:
         """Return a copy of rows, by a slice or by their numbers."""
@@ -128,29 +188,6 @@ class MappedRows:
         if self._map is not None and hasattr(self._map, "madvise"):
             self._map.madvise(mmap.MADV_DONTNEED)
         return copy
-
-
-Source = FileRows | ParquetRows | MappedRows
-
-
-def _rows(read: Any, rows: slice | Array, shape: tuple[int, int]) -> Array:
-    """Return rows through a function that reads from one row to another."""
-    if isinstance(rows, slice):
-        start, stop, step = rows.indices(shape[0])
-        return read(start, max(start, stop))[::step] if step > 0 else read(stop + 1, start + 1)[::-1][::-step]
-    wanted = np.flatnonzero(rows) if np.asarray(rows).dtype == bool else np.asarray(rows)
-    order = np.argsort(wanted, kind="stable")
-    ordered = wanted[order]
-    parts, begin = [], 0
-    for end in [*(np.flatnonzero(np.diff(ordered) > GAP) + 1), len(ordered)]:
-        if end > begin:
-            run = ordered[begin:end]
-            parts.append(read(int(run[0]), int(run[-1]) + 1)[run - run[0]])
-        begin = end
-    found = np.concatenate(parts) if parts else read(0, 0)
-    result = np.empty_like(found)
-    result[order] = found
-    return result
 
 
 def _is_number(kind: Any) -> bool:
@@ -185,7 +222,7 @@ def _open(called: str, path: Path) -> FileRows | ParquetRows:
     if not path.is_file():
         raise InputError(f"{called} is to be read from {str(path)!r}, which is not a file.")
     if path.suffix.lower() in (".parquet", ".pq"):
-        return ParquetRows(path)
+        return ParquetRows(called, [path.resolve()])
     if path.suffix.lower() != ".npy":
         raise InputError(f"{called} is to be read from {path.name!r}; accepted: .npy or .parquet.")
     file = path.open("rb")

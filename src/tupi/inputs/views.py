@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tupi.inputs.checks import Gaps, check_finite, check_row_count, check_whole_rows, present_rows, varying_views
 from tupi.inputs.numbers import as_numbers
 from tupi.inputs.sources import Source, as_source
+from tupi.inputs.statistics import Statistics, standardized
 from tupi.runtime.errors import InputError
 
 IN_MEMORY = 1 << 26  # bytes: smaller files are read once and kept
@@ -52,56 +54,31 @@ class View:
         self._complete = complete
         self.source = source
         self.n, self.d = source.shape
-        self.present, self._unit = self._examine(impute)
-        self.fill = self._medians() if impute == "median" else None
-        self._center, self._scale = self._statistics()
-        self.constant = not (self._scale > 0).any()
+        self.present, gaps, self.statistics = examine(source)
+        self._check(gaps, impute)
+        self._fill: Array | None = None
+        if gaps.rows:
+            self._fill = self._medians()
+            blocks = (Statistics.of(self._filled(block[self.present[rows]])) for rows, block in in_blocks(source))
+            self.statistics = sum(blocks, Statistics.nothing(self.d))
+        self.constant = self.statistics.constant
 
     @property
     def on_disk(self) -> bool:
         """Whether rows are read from a file, so that reading them all again takes long."""
         return isinstance(self.source, Source)
 
-    def _blocks(self) -> Iterator[tuple[slice, Array]]:
-        for start in range(0, self.n, BLOCK):
-            rows = slice(start, min(start + BLOCK, self.n))
-            yield rows, np.ascontiguousarray(self.source[rows], np.float64)  # sums depend on the layout
-
-    def _examine(self, impute: str | None) -> tuple[Array, Array]:
-        """Return which rows are there, and each column's largest magnitude; complain about what cannot be used."""
-        missing_values, missing_rows = np.zeros(self.d, np.int64), []
-        present, unit = np.ones(self.n, bool), np.zeros(self.d)
-        for rows, block in self._blocks():
-            largest, smallest = block.max(axis=0), block.min(axis=0)
-            if not (np.isfinite(largest).all() and np.isfinite(smallest).all()):  # rare, so looked into only then
-                if (infinite := np.argwhere(np.isinf(block))).size:
-                    row, column = infinite[0]
-                    raise InputError(
-                        f"{self._called} is infinite at row {rows.start + row}, column {column}; accepted: finite "
-                        f"numbers{'' if self._complete else ', or NaN for a whole row that is missing'}."
-                    )
-                nan = np.isnan(block)
-                present[rows] = ~nan.all(axis=1)
-                partly = nan.any(axis=1) & present[rows]
-                missing_values += nan[partly].sum(axis=0)
-                missing_rows.extend((rows.start + np.flatnonzero(partly)).tolist())
-                block = np.where(nan, 0.0, block)
-                largest, smallest = block.max(axis=0), block.min(axis=0)
-            unit = np.maximum(unit, np.maximum(largest, -smallest))
-        if self._complete and not present.all():
+    def _check(self, gaps: Gaps, impute: str | None) -> None:
+        """Complain about what cannot be used."""
+        check_finite(self._called, gaps, self._complete)
+        if self._complete and not self.present.all():
             raise InputError(
-                f"{self._called}: {np.count_nonzero(~present)} row(s) are missing (first: {np.argmin(present)}); "
-                "accepted: rows with values."
+                f"{self._called}: {np.count_nonzero(~self.present)} row(s) are missing (first: "
+                f"{np.argmin(self.present)}); accepted: rows with values."
             )
-        if missing_rows and impute is None:
-            where = ", ".join(map(str, missing_rows[:3])) + (", ..." if len(missing_rows) > 3 else "")
-            raise InputError(
-                f"{self._called} lacks {missing_values.sum()} single value(s), in {len(missing_rows)} "
-                f"row(s) ({where}) and {np.count_nonzero(missing_values)} column(s); accepted: complete rows, "
-                f'{"" if self._complete else "rows missing as a whole, "}or impute="median".'
-            )
-        unit[unit == 0] = 1.0
-        return present, unit
+        if impute is None:
+            whole = "" if self._complete else "rows missing as a whole, "
+            check_whole_rows(self._called, gaps, f'{whole}or impute="median"')
 
     def _medians(self) -> Array:
         with warnings.catch_warnings():
@@ -111,33 +88,13 @@ class View:
                 value
                 for start in range(0, self.d, MEDIANS)
                 for value in np.nanmedian(
-                    np.concatenate([block[:, start : start + MEDIANS] for _, block in self._blocks()]), axis=0
+                    np.concatenate([block[:, start : start + MEDIANS] for _, block in in_blocks(self.source)]), axis=0
                 )
             ]
         return np.nan_to_num(np.array(columns))
 
     def _filled(self, block: Array) -> Array:
-        return block if self.fill is None else np.where(np.isnan(block), self.fill, block)
-
-    def _statistics(self) -> tuple[Array, Array]:
-        """Return each column's mean and deviation, in its unit (safe from 1e-300 to 1e300)."""
-        here = np.flatnonzero(self.present)
-        if here.size == 0:
-            return np.zeros(self.d), np.zeros(self.d)
-        # Sums are taken about some row: it is as far from the mean as any, so nothing cancels.
-        pivot = self._filled(np.asarray(self.source[here[0] : here[0] + 1], np.float64))[0] / self._unit
-        total, squares = np.zeros(self.d), np.zeros(self.d)
-        complete = here.size == self.n
-        for rows, block in self._blocks():
-            deviation = self._filled(block if complete else block[self.present[rows]]) / self._unit
-            deviation -= pivot
-            total += deviation.sum(axis=0)
-            squares += np.einsum("ij,ij->j", deviation, deviation)
-        offset = total / here.size
-        center = pivot + offset
-        scale = np.sqrt(np.maximum(squares / here.size - offset**2, 0.0))
-        scale[scale <= 1e-14 * np.maximum(np.abs(center), 1e-2)] = 0.0  # only rounding separates the values
-        return center, scale
+        return block if self._fill is None else np.where(np.isnan(block), self._fill, block)
 
     def rows(self, items: slice | Array, scaling: str = "columns") -> Array:
         """Return rows as float64, columns centred and without the constant ones.
@@ -150,40 +107,39 @@ class View:
             Divide each column by its own deviation, or all by the view's (which a rotation leaves alone).
         """
         block = self._filled(np.array(self.source[items], np.float64, order="C"))
-        return standardized(block, self._unit, self._center, self._scale, scaling)
+        return standardized(block, *self.statistics.standard, scaling)
 
 
-def standardized(block: Array, unit: Array, center: Array, scale: Array, scaling: str = "columns") -> Array:
-    """Return rows with columns centred and scaled, without the constant ones; the block may be overwritten.
+def in_blocks(source: Any) -> Iterator[tuple[slice, Array]]:
+    """Give the rows of an array or source as float64, some at a time, each time with their numbers."""
+    n = source.shape[0]
+    for start in range(0, n, BLOCK):
+        rows = slice(start, min(start + BLOCK, n))
+        yield rows, np.ascontiguousarray(source[rows], np.float64)  # sums depend on the layout
+
+
+def examine(source: Any, first: int = 0) -> tuple[Array, Gaps, Statistics]:
+    """Return which rows of a view are there, what cannot be used, and statistics of the blocks without such gaps.
 
     Parameters
     ----------
-    block : ndarray of shape (rows, d)
-        Rows as they came in.
-    unit, center, scale : ndarray of shape (d,)
-        Each column's largest magnitude, and in units of that its mean and deviation.
-    scaling : {"columns", "view"}
-        See `View.rows`.
+    source : ndarray or source of shape (n, d)
+        Rows of the view.
+    first : int
+        The number of the first row among all items.
     """
-    varying = scale > 0
-    if not varying.all():
-        block = block[:, varying]
-    unit, center, scale = unit[varying], center[varying], scale[varying]
-    if scaling == "columns":
-        factor = 1.0 / scale
-    else:  # back to common units, divided by the root mean square deviation of the view
-        ratio = unit / unit.max()
-        factor = ratio / np.sqrt(np.mean((scale * ratio) ** 2))
-    with np.errstate(over="ignore"):
-        at_once = factor / unit
-    if np.isfinite(at_once).all():
-        block *= at_once
-        block -= center * factor
-    else:  # numbers near the smallest there are
-        block /= unit
-        block -= center
-        block *= factor
-    return block
+    n, d = source.shape
+    present, gaps, statistics = np.ones(n, bool), Gaps(), Statistics.nothing(d)
+    for rows, block in in_blocks(source):
+        if not (np.isfinite(block.max(axis=0)).all() and np.isfinite(block.min(axis=0)).all()):  # rare
+            present[rows] = present_rows(block)
+            found = Gaps.of(block, present[rows], first + rows.start)
+            gaps += found
+            if found != Gaps():
+                continue
+            block = block[present[rows]]
+        statistics += Statistics.of(block)
+    return present, gaps, statistics
 
 
 def called_view(name: str) -> str:
@@ -195,6 +151,11 @@ def check_impute(impute: Any) -> None:
     """Complain about a way to fill in values that does not exist."""
     if impute not in (None, "median"):
         raise InputError(f"impute: found {impute!r}; accepted: None or 'median'.")
+
+
+def is_large(source: Source) -> bool:
+    """Return whether a file holds too much to be read once and kept."""
+    return source.shape[0] * source.shape[1] * source.dtype.itemsize > IN_MEMORY
 
 
 def as_matrix(called: str, values: Any) -> Any:
@@ -209,8 +170,7 @@ def as_matrix(called: str, values: Any) -> Any:
     """
     values = as_source(called, values)
     if isinstance(values, Source):
-        small = values.shape[0] * values.shape[1] * values.dtype.itemsize <= IN_MEMORY
-        return values[:] if small else values
+        return values if is_large(values) else values[:]
     array = as_numbers(called, values)
     if array.ndim == 1:
         array = array[:, None]
@@ -231,17 +191,19 @@ def named_views(features: Any) -> dict[str, Any]:
             return _by_text(names, [features[name] for name in names])
         return {"features": features}
     if isinstance(features, (list, tuple)):
-        return {f"view{k}": values for k, values in enumerate(features, start=1)}
+        return _by_text((f"view{k}" for k in range(1, len(features) + 1)), features)
     return {"features": features}
 
 
 def _by_text(names: Iterable[Any], views: Iterable[Any]) -> dict[str, Any]:
-    """Return views by their names as text; complain where that makes two of them one."""
+    """Return views by their names as text; complain where that makes two of them one, and if there are none."""
     named: dict[str, Any] = {}
     for name, values in zip(names, views, strict=True):
         if str(name) in named:
             raise InputError(f"features: two views are called {str(name)!r} as text; accepted: names that differ.")
         named[str(name)] = values
+    if not named:
+        raise InputError(f"features: found no views; {FORMS}.")
     return named
 
 
@@ -260,35 +222,21 @@ def as_views(features: Any, n: int, index: pd.Index | None = None, impute: str |
         See `View`.
     """
     check_impute(impute)
-    named = named_views(features)
-    if not named:
-        raise InputError(f"features: found no views; {FORMS}.")
     views = []
-    for name, values in named.items():
+    for name, values in named_views(features).items():
         if index is not None and isinstance(values, (pd.DataFrame, pd.Series)):
             values = _in_order(name, values, index)
         matrix = as_matrix(called_view(name), values)
-        if len(matrix) != n:
-            raise InputError(
-                f"features: view {name!r} has {len(matrix)} rows for {n} predictions; accepted: one row per item."
-            )
+        check_row_count(name, len(matrix), n)
         views.append(View(name, matrix, impute))
-    varying = tuple(view for view in views if not view.constant)
-    if not varying:
-        raise InputError("features: every view is constant; accepted: at least one view that varies over the items.")
-    for view in views:
-        if view.constant:
-            warnings.warn(f"View {view.name!r} is constant over the items and was dropped.", UserWarning, stacklevel=4)
-    return varying
+    varying = varying_views({view.name: view.constant for view in views})
+    return tuple(view for view in views if view.name in varying)
 
 
 def _in_order(name: str, values: pd.DataFrame | pd.Series, index: pd.Index) -> pd.DataFrame | pd.Series:
     if values.index.equals(index):
         return values
-    if len(values) != len(index):
-        raise InputError(
-            f"features: view {name!r} has {len(values)} rows for {len(index)} predictions; accepted: one row per item."
-        )
+    check_row_count(name, len(values), len(index))
     unmatched = index.difference(values.index, sort=False)
     if len(unmatched) or not values.index.is_unique:
         raise InputError(

@@ -154,6 +154,7 @@ def _trial(
         callback=callback,
         progress=progress,
     )
+    assert isinstance(result, Denoised)  # arrays are denoised in memory
     unused = Values(split.judging, truth[split.judging])
     return Trial(view, pairwise_accuracy(scores, unused), pairwise_accuracy(result.predictions, unused), result)
 

@@ -1,0 +1,146 @@
+"""What predictions and views must be, and the sentence for each fault; items in memory and on workers share them.
+
+The functions take what was counted or seen in the rows rather than the rows, which may be in blocks on workers.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tupi.runtime.errors import InputError
+
+MIN_ITEMS = 10
+SHOWN = 3  # rows with missing values that a message names
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """Values of a view that cannot be used; those of two blocks, the earlier one first, add up to those of both.
+
+    Attributes
+    ----------
+    infinite : tuple of int, optional
+        Row and column of the first infinite value.
+    values, rows : int
+        How many values are missing in rows that are there otherwise, and in how many rows.
+    columns : frozenset of int
+        The columns that lack them.
+    first : tuple of int
+        The first few of those rows.
+    """
+
+    infinite: tuple[int, int] | None = None
+    values: int = 0
+    rows: int = 0
+    columns: frozenset[int] = frozenset()
+    first: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, block: Array, present: Array, start: int) -> Gaps:
+        """Return the gaps of a block of rows, given which rows are there and the number of the first one."""
+        infinite = np.argwhere(np.isinf(block))
+        nan = np.isnan(block)
+        rows = np.flatnonzero(nan.any(axis=1) & present)
+        return cls(
+            (start + int(infinite[0][0]), int(infinite[0][1])) if len(infinite) else None,
+            int(nan[rows].sum()),
+            len(rows),
+            frozenset(np.flatnonzero(nan[rows].any(axis=0)).tolist()),
+            tuple((start + rows[:SHOWN]).tolist()),
+        )
+
+    def __add__(self, other: Gaps) -> Gaps:
+        return Gaps(
+            self.infinite or other.infinite,
+            self.values + other.values,
+            self.rows + other.rows,
+            self.columns | other.columns,
+            (self.first + other.first)[:SHOWN],
+        )
+
+
+def present_rows(block: Array) -> Array:
+    """Return which rows are there: not missing as a whole."""
+    if block.dtype.kind != "f" or not np.isnan(block[:, 0]).any():  # a missing row lacks its first value
+        return np.ones(len(block), bool)
+    return np.logical_not(np.isnan(block).all(axis=1))
+
+
+def check_finite(called: str, gaps: Gaps, complete: bool = False) -> None:
+    """Complain about an infinite value of a view, of which all items must have rows if it is ``complete``."""
+    if gaps.infinite is not None:
+        row, column = gaps.infinite
+        raise InputError(
+            f"{called} is infinite at row {row}, column {column}; accepted: finite "
+            f"numbers{'' if complete else ', or NaN for a whole row that is missing'}."
+        )
+
+
+def check_whole_rows(called: str, gaps: Gaps, otherwise: str) -> None:
+    """Complain about rows of a view that lack single values, saying what is accepted beside complete rows."""
+    if gaps.rows:
+        where = ", ".join(map(str, gaps.first)) + (", ..." if gaps.rows > SHOWN else "")
+        raise InputError(
+            f"{called} lacks {gaps.values} single value(s), in {gaps.rows} row(s) ({where}) and {len(gaps.columns)} "
+            f"column(s); accepted: complete rows, {otherwise}."
+        )
+
+
+def check_row_count(name: str, rows: int, n: int) -> None:
+    """Complain unless a view has as many rows as there are predictions."""
+    if rows != n:
+        raise InputError(f"features: view {name!r} has {rows} rows for {n} predictions; accepted: one row per item.")
+
+
+def varying_views(constant: Mapping[str, bool]) -> list[str]:
+    """Return the names of the views that vary over the items; warn of the others, and complain if none is left.
+
+    The warning points at the caller of `tupi.denoise`, which is four calls away in memory and on a cluster.
+    """
+    varying = [name for name, is_constant in constant.items() if not is_constant]
+    if not varying:
+        raise InputError("features: every view is constant; accepted: at least one view that varies over the items.")
+    for name, is_constant in constant.items():
+        if is_constant:
+            warnings.warn(f"View {name!r} is constant over the items and was dropped.", UserWarning, stacklevel=5)
+    return varying
+
+
+def check_prediction_shape(shape: tuple[int, ...], task: str) -> None:
+    """Complain about predictions that have too many dimensions for the task, or too few."""
+    if task == "classification":
+        fits, accepted = len(shape) == 2 and shape[1] >= 2, "(n, c) with c at least 2"
+    else:
+        fits, accepted = len(shape) == 1, "(n,)"
+    if not fits:
+        raise InputError(f"predictions: found shape {shape} for task {task!r}; accepted: shape {accepted}.")
+
+
+def check_predictions(n: int, broken: int, first_broken: int, differ: bool) -> None:
+    """Complain about predictions that cannot be used.
+
+    Parameters
+    ----------
+    n : int
+        How many items there are.
+    broken, first_broken : int
+        How many values are NaN or infinite, and the item of the first; any number if there are none.
+    differ : bool
+        Whether the predictions differ between items.
+    """
+    if n < MIN_ITEMS:
+        raise InputError(f"predictions: found {n} item(s); accepted: at least {MIN_ITEMS}.")
+    if broken:
+        raise InputError(
+            f"predictions: {broken} value(s) are NaN or infinite (first at item {first_broken}); "
+            "accepted: finite numbers, none of them missing or masked."
+        )
+    if not differ:
+        raise InputError("predictions: all are equal; accepted: predictions that differ between items.")
