@@ -40,3 +40,11 @@ def from_shares(prepared: Prepared, shares: Array) -> Array:
     spread = shares.std()
     unit = initial.std() / spread if spread > 0 else 1.0
     return from_values(prepared, (shares - shares.mean()) * unit + initial.mean())
+
+
+def nearest_shares(scores: Array) -> Array:
+    """Return the nearest shares to each row: not negative, with sum one; the highest score stays the highest."""
+    descending = -np.sort(-scores, axis=1)
+    excess = (np.cumsum(descending, axis=1) - 1) / np.arange(1, scores.shape[1] + 1)
+    last = (descending > excess).sum(axis=1) - 1
+    return np.maximum(scores - np.take_along_axis(excess, last[:, None], axis=1), 0.0)

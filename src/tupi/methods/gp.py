@@ -8,9 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 import scipy.linalg
-from scipy.spatial.distance import cdist, pdist
+from scipy.spatial.distance import pdist
 
 from tupi.algorithm.trajectory import Watch
+from tupi.embedding.gaussian import kernel_matrix
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels
 from tupi.methods.base import Fit, Method, check_positive
@@ -97,7 +98,7 @@ class GP(Method):
 
 def kernel(x: Array, y: Array, length: float) -> Array:
     """Return ``exp(-d^2 / (2 length^2))`` for all rows of x and y."""
-    return np.exp(cdist(x, y, "sqeuclidean") / (-2 * length**2))
+    return kernel_matrix(x, y, 2 * length**2)
 
 
 def restricted_likelihood(K: Array, f: Array, y: Array, ratios: Sequence[float]) -> Array:

@@ -16,7 +16,7 @@ from tupi.inputs.labels import Labels, Pairs, Values, labelled_items, relabel, s
 from tupi.inputs.problem import standardize
 from tupi.inputs.views import BLOCK
 from tupi.methods.base import Fit, Method
-from tupi.methods.columns import from_scores, from_shares, from_values
+from tupi.methods.columns import from_scores, from_shares, from_values, nearest_shares
 from tupi.rankers.rank_loss import PairLoss, RankLoss, ValueLoss
 from tupi.rankers.rank_svm import minimise
 from tupi.runtime.errors import InputError
@@ -198,7 +198,7 @@ def finished(
     task = prepared.problem.task
     calibrated = calibrated and task == "regression"
     if task == "classification":
-        shares = nearest_probabilities(predictions) if prepared.problem.are_probabilities else predictions
+        shares = nearest_shares(predictions) if prepared.problem.are_probabilities else predictions
         columns = from_shares(prepared, shares)
     elif calibrated:
         columns = from_values(prepared, predictions[:, None])
@@ -214,11 +214,3 @@ def finished(
         for step in steps:
             watch(step)
     return Fit(columns, params, steps, [], notes, calibrated=calibrated)
-
-
-def nearest_probabilities(scores: Array) -> Array:
-    """Return, for each row, the nearest point among probabilities; the highest score stays the highest."""
-    descending = -np.sort(-scores, axis=1)
-    excess = (np.cumsum(descending, axis=1) - 1) / np.arange(1, scores.shape[1] + 1)
-    last = (descending > excess).sum(axis=1) - 1
-    return np.maximum(scores - np.take_along_axis(excess, last[:, None], axis=1), 0.0)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from tupi.embedding.sparse_solve import conjugate_gradients
 from tupi.rankers.base import Ranker, standardiser
 from tupi.rankers.rank_loss import RankLoss
 from tupi.rankers.targets import Targets
@@ -58,7 +59,7 @@ def minimise(X: Floats, loss: RankLoss, C: float, w: Floats, tol: float, max_ite
 
         # Solving early systems roughly and late ones well keeps Newton's fast local convergence.
         accuracy = min(0.1, (excess / (excess + objective)) ** 0.25)
-        step = conjugate_gradients(hessian_times, -gradient, accuracy, max_iter=2 * len(w) + 10)
+        step = conjugate_gradients(hessian_times, np.ones(len(w)), -gradient, tol=accuracy, max_iter=2 * len(w) + 10)
         slope, f_step = float(gradient @ step), X @ step
         size = 1.0
         for _ in range(MAX_HALVINGS):
@@ -72,24 +73,6 @@ def minimise(X: Floats, loss: RankLoss, C: float, w: Floats, tol: float, max_ite
             break  # rounding errors exceed what is left to gain
         w, f, at, objective = w_new, f + size * f_step, at_new, objective_new
     return Solution(w, objective, iteration, False)
-
-
-def conjugate_gradients(matrix_times: Callable[[Floats], Floats], b: Floats, accuracy: float, max_iter: int) -> Floats:
-    """Solve a positive definite system from zero, until the residual is below ``accuracy * ||b||``."""
-    x = np.zeros_like(b)
-    residual, direction = b.copy(), b.copy()
-    energy = float(b @ b)
-    target = accuracy**2 * energy
-    for _ in range(max_iter):
-        product = matrix_times(direction)
-        size = energy / float(direction @ product)
-        x += size * direction
-        residual -= size * product
-        previous, energy = energy, float(residual @ residual)
-        if energy <= target:
-            break
-        direction = residual + (energy / previous) * direction
-    return x
 
 
 class _LinearRanker(Ranker):
