@@ -48,6 +48,12 @@ def collected_warnings() -> Iterator[list[str]]:
             messages.extend(dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught))
 
 
+def print_warnings(warned: list[str]) -> None:
+    """Print collected warnings to stderr, a line each."""
+    for warning in warned:
+        click.echo(f"tupi: warning: {warning}", err=True)
+
+
 def facts(result: Denoised, inputs: Inputs, written: dict[str, str], warned: list[str]) -> dict[str, Any]:
     """Return everything a script may want to know about a run."""
     return common_facts(result, written, warned) | {
