@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from benchmarks.page import CHROMIUM, FLAGS
 
 from tupi.inputs.files import InputFiles
 from tupi.page.demo_files import grey_png
@@ -20,16 +21,6 @@ from tupi.page.session import Session
 from tupi.page.source import Source, read_source
 
 N = 240
-CHROMIUM = os.environ.get("TUPI_CHROMIUM", "/usr/bin/chromium")
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 def truth() -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tupi.cli.inputs import check_outputs, input_options
+from tupi.cli.options import whole_number
 from tupi.inputs.files import InputFiles
 from tupi.judging.evidence import amount
 from tupi.runtime.errors import InputError
@@ -29,13 +30,7 @@ COLORS = {"better": "green", "worse": "red", "failed": "red", "does not apply": 
 @click.command(epilog=EXAMPLE)
 @input_options(required=False)
 @click.option("--methods", metavar="NAME,NAME,...", help="Which methods; without it, all.")
-@click.option(
-    "--repeats",
-    type=click.IntRange(min=1),
-    default=4,
-    show_default=True,
-    help="How often the labels are dealt to five folds.",
-)
+@whole_number("--repeats", 4, "How often the labels are dealt to five folds.", least=1)
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="FILE.csv", help="Also write the table: CSV, TSV or Parquet."
 )

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from tupi.cli.options import whole_number
 from tupi.inputs.files import InputFiles
 from tupi.inputs.files.reading import split_key
 from tupi.results.writing import check_output
@@ -58,9 +59,7 @@ def input_options(required: bool) -> Callable[[Command], Command]:
             help="What the scores are for.",
         ),
         click.option("--impute", type=click.Choice(["median"]), help="Fill in single missing values of features."),
-        click.option(
-            "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same result."
-        ),
+        whole_number("--seed", 0, "Same seed, same result."),
     )
 
     def decorate(command: Command) -> Command:
@@ -77,9 +76,10 @@ def input_options(required: bool) -> Callable[[Command], Command]:
             files = InputFiles(scores or "", named_paths(features), labels, id_column, score, label)
             command(files=files, **others)
 
+        decorated: Command = with_files
         for option in reversed(options):  # click lists options from the innermost decorator out
-            with_files = option(with_files)
-        return with_files
+            decorated = option(decorated)
+        return decorated
 
     return decorate
 

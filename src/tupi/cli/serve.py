@@ -85,7 +85,7 @@ def serve(
         file = Path(answers) if answers else Path(files.scores.partition(".npz:")[0]).parent / "answers.jsonl"
     if not file.parent.is_dir():
         raise InputError(f"--answers: there is no folder {file.parent}; accepted: a file in a folder that exists.")
-    base, first = _first(method, parsed_settings(settings), source)
+    base, first = _first(method, parsed_settings(settings))
     logging.basicConfig(format="tupi: %(message)s", level=logging.WARNING)
     session = Session(source, file, base, first)
     try:
@@ -121,7 +121,7 @@ def _demo_source(seed: int) -> Source:
     return read_source(origin, random_state=seed, images=pictures)
 
 
-def _first(method: str, params: dict[str, Any], source: Source) -> tuple[Tupi, Look | None]:
+def _first(method: str, params: dict[str, Any]) -> tuple[Tupi, Look | None]:
     """Return the settings without a slider, and where the sliders begin if that was said."""
     from dataclasses import replace
 

@@ -200,12 +200,7 @@ def check_impute(impute: Any) -> None:
 def as_matrix(called: str, values: Any) -> Any:
     """Return values as a two-dimensional numeric array or `tupi.inputs.sources` source, not copied if possible.
 
-    Parameters
-    ----------
-    called : str
-        Which argument this is, for messages, such as ``"features: view 'gist'"``.
-    values : Any
-        What the user gave.
+    The parameters are those of `tupi.inputs.sources.as_source`.
     """
     values = as_source(called, values)
     if isinstance(values, Source):

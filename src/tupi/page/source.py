@@ -16,7 +16,6 @@ from tupi.page.pictures import Pictures, find_pictures
 from tupi.runtime.errors import InputError
 
 MAX_FACTS = 8  # other columns of the predictions' table that help to tell items apart
-LONGEST_FACT = 200
 
 
 @dataclass(frozen=True, eq=False)

@@ -75,9 +75,9 @@ def render(result: Outcome) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <style>
-{_asset("report.css")}</style>
+{_asset("colors.css")}{_asset("report.css")}</style>
 <script>
-{_plotly_script()}
+{plotly_script()}
 </script>
 </head>
 <body>
@@ -100,7 +100,8 @@ def _asset(name: str) -> str:
     return (files("tupi.results") / "report_assets" / name).read_text(encoding="utf-8")
 
 
-def _plotly_script() -> str:
+def plotly_script() -> str:
+    """Return plotly's script as its package ships it."""
     try:
         from plotly.offline import get_plotlyjs
     except ImportError:
