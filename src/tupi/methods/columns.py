@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.embedding.prepared import Prepared
-from tupi.inputs.problem import SMALLEST_PROBABILITY
+from tupi.inputs.problem import SMALLEST_PROBABILITY, standardize
 
 Array = NDArray[np.float64]
 
@@ -23,8 +23,7 @@ def from_values(prepared: Prepared, values: Array) -> Array:
 
 def from_scores(scores: Array) -> Array:
     """Return columns from scores whose units mean nothing: mean 0 and deviation 1."""
-    spread = scores.std(axis=0)
-    return (scores - scores.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    return standardize(scores)[0]
 
 
 def from_shares(prepared: Prepared, shares: Array) -> Array:
