@@ -64,17 +64,9 @@ def input_options(required: bool) -> Callable[[Command], Command]:
 
     def decorate(command: Command) -> Command:
         @wraps(command)
-        def with_files(
-            scores: str | None,
-            features: tuple[str, ...],
-            labels: str | None,
-            id_column: str | None,
-            score: tuple[str, ...],
-            label: str | None,
-            **others: Any,
-        ) -> None:
-            files = InputFiles(scores or "", named_paths(features), labels, id_column, score, label)
-            command(files=files, **others)
+        def with_files(scores: str | None, features: tuple[str, ...], **others: Any) -> None:
+            columns = {name: others.pop(name) for name in ("labels", "id_column", "score", "label")}
+            command(files=InputFiles(scores or "", named_paths(features), **columns), **others)
 
         decorated: Command = with_files
         for option in reversed(options):  # click lists options from the innermost decorator out

@@ -7,11 +7,15 @@ over the views that both items have, and scaled up to all of them; items that sh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+from numpy.typing import NDArray
 
 from tupi.embedding.graphs import Graph, Neighbors, own_width_graph
 from tupi.embedding.neighbors import EXACT_LIMIT, Points, nearest_points
 from tupi.embedding.prepared import Prepared
+from tupi.inputs.views import View
 
 LISTED = 32  # neighbours found at once, so that graphs with fewer of them share one search
 
@@ -34,13 +38,18 @@ def graph(prepared: Prepared, n_neighbors: int) -> Graph:
 
 
 def joint_points(prepared: Prepared) -> Points:
-    """Return all views side by side, each scaled to contribute equally; in single precision for many items."""
-    n = len(prepared.items)
+    """Return the items that take part by all views side by side; in single precision if there are many."""
+    many = len(prepared.items) >= EXACT_LIMIT
+    return side_by_side(prepared.problem.views, prepared.items, np.float32 if many else np.float64)
+
+
+def side_by_side(views: Sequence[View], items: NDArray[np.int64], dtype: type = np.float64) -> Points:
+    """Return some items by all views, each scaled to contribute equally; zero where an item lacks a view."""
     blocks, present = [], []
-    for view in prepared.problem.views:
-        has = view.present[prepared.items]
-        rows = view.rows(prepared.items[has])
-        block = np.zeros((n, rows.shape[1]), np.float64 if n < EXACT_LIMIT else np.float32)
+    for view in views:
+        has = view.present[items]
+        rows = view.rows(items[has])
+        block: NDArray[np.floating] = np.zeros((len(items), rows.shape[1]), dtype)
         block[has] = rows / np.sqrt(rows.shape[1])
         blocks.append(block)
         present.append(has)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tupi.algorithm.denoiser import Step
 from tupi.algorithm.trajectory import Watch
+from tupi.embedding.joint_graph import side_by_side
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels, Pairs, Values, labelled_items, relabel, subset
 from tupi.inputs.problem import standardize
@@ -116,14 +117,7 @@ def stacked_views(prepared: Prepared, rows: slice | Positions) -> Array:
 
 def _stack(prepared: Prepared, items: Positions) -> Array:
     views = prepared.problem.views
-    blocks = []
-    for view in views:
-        present = view.present[items]
-        here = view.rows(items[present])
-        block = np.zeros((len(items), here.shape[1]))
-        block[present] = here / np.sqrt(here.shape[1] * len(views))
-        blocks.append(block)
-    return np.hstack(blocks)
+    return side_by_side(views, items).columns / np.sqrt(len(views))
 
 
 def view_columns(prepared: Prepared) -> list[slice]:

@@ -38,10 +38,10 @@ def load_osr(*, progress: Progress | None = None) -> Dataset:
         "with the authors' GIST)"
     )
     return data.dataset(
-        "osr",
-        {"gist": data.feat},
         ATTRIBUTES,
         N_ITEMS,
+        {"gist": data.feat},
+        name="osr",
         images=in_data_folder(THUMBNAILS),
         note=(
             "Images of Oliva and Torralba, attribute orders of Parikh and Grauman, Relative Attributes "

@@ -43,10 +43,10 @@ def load_pubfig(*, progress: Progress | None = None) -> Dataset:
     """
     data = read_class_orders("pubfig", progress)
     return data.dataset(
-        "pubfig",
-        {"gist": data.feat[:, :GIST_COLUMNS], "color": data.feat[:, GIST_COLUMNS:]},
         ATTRIBUTES,
         N_ITEMS,
+        {"gist": data.feat[:, :GIST_COLUMNS], "color": data.feat[:, GIST_COLUMNS:]},
+        name="pubfig",
         note=(
             "Parikh and Grauman, Relative Attributes (ICCV 2011): the authors' features and orders. Orders "
             "are given per person, so all images of one person tie, and ranks are not always consecutive."

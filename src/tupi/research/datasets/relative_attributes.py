@@ -9,7 +9,7 @@ class's place. PubFig and OSR come in one archive of Parikh and Grauman, *Relati
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -61,26 +61,11 @@ class ClassOrders:
             )
         return {name: row[self.classes].astype(float) for name, row in zip(attributes, self.order, strict=True)}
 
-    def dataset(
-        self,
-        name: str,
-        views: dict[str, FloatArray],
-        attributes: tuple[str, ...],
-        n_items: int,
-        note: str,
-        images: Path | None = None,
-    ) -> Dataset:
+    def dataset(self, attributes: tuple[str, ...], n_items: int, views: dict[str, FloatArray], **more: Any) -> Dataset:
         """Return the dataset whose baseline is all of its views, real if it has as many items as the published one."""
+        targets, real = self.targets(attributes), len(self.feat) == n_items
         return Dataset(
-            name=name,
-            views=views,
-            targets=self.targets(attributes),
-            baseline=tuple(views),
-            classes=self.classes,
-            ids=self.ids,
-            images=images,
-            real=len(self.feat) == n_items,
-            note=note,
+            views=views, targets=targets, baseline=tuple(views), classes=self.classes, ids=self.ids, real=real, **more
         )
 
 

@@ -57,10 +57,10 @@ def load_shoes() -> Dataset:
         ids=cell_strings(file["im_names"]),
     )
     return data.dataset(
-        "shoes",
-        {"gist": data.feat[:, :-COLOR_COLUMNS], "color": data.feat[:, -COLOR_COLUMNS:]},
         ATTRIBUTES,
         N_ITEMS,
+        {"gist": data.feat[:, :-COLOR_COLUMNS], "color": data.feat[:, -COLOR_COLUMNS:]},
+        name="shoes",
         note=(
             "Kovashka, Parikh and Grauman, WhittleSearch (CVPR 2012); not yet run on the real archive. The "
             "names of the label variables follow public programs that read the file; that the features are "
