@@ -22,7 +22,8 @@ from tupi.methods import make_method
 from tupi.methods.auto.labelfree import view_relations
 from tupi.methods.base import Fit, Method
 from tupi.methods.tupi import Tupi
-from tupi.results.result import Denoised, history_table, weights_table
+from tupi.results.outcome import history_table, weights_table
+from tupi.results.result import Denoised
 from tupi.runtime.errors import InputError
 from tupi.runtime.memory import as_bytes
 

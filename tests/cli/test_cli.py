@@ -15,6 +15,7 @@ from tupi.cli import tupi as command
 from tupi.cli.progress import ProgressBar
 from tupi.inputs.files import read_table
 
+TWO_VIEWS = ("denoise", "scores.csv", "--features", "near=near.csv", "--features", "bent=bent.npy")
 FEW_STEPS = ["--method", "tupi", "--set", "n_iter=2", "--set", "lam=0.3", "--set", "sigma_w2=0.1"]
 PARAMS = {"method": "tupi", "n_iter": 2, "lam": 0.3, "sigma_w2": 0.1}
 
@@ -59,17 +60,7 @@ def edit(path, change):
 
 def test_the_same_as_from_python(folder, small):
     _, scores, views = small
-    outcome = run(
-        "denoise",
-        "scores.csv",
-        "--features",
-        "near=near.csv",
-        "--features",
-        "bent=bent.npy",
-        "--out",
-        "b.csv",
-        *FEW_STEPS,
-    )
+    outcome = run(*TWO_VIEWS, "--out", "b.csv", *FEW_STEPS)
     assert outcome.exit_code == 0, outcome.stderr
     assert outcome.stderr == ""
     table = read_table(folder / "b.csv")
@@ -91,19 +82,8 @@ def test_rows_in_another_order_change_nothing(folder):
 
 
 def test_the_json_summary(folder):
-    words = (
-        "denoise",
-        "scores.csv",
-        "--features",
-        "near=near.csv",
-        "--features",
-        "bent=bent.npy",
-        "--labels",
-        "labels.csv",
-    )
-    outcome = run(
-        *words, *FEW_STEPS, "--out", "b.parquet", "--save", "run.npz", "--report", "r.html", "--json", "--quiet"
-    )
+    words = (*TWO_VIEWS, "--labels", "labels.csv", *FEW_STEPS)
+    outcome = run(*words, "--out", "b.parquet", "--save", "run.npz", "--report", "r.html", "--json", "--quiet")
     assert outcome.exit_code == 0, outcome.stderr
     facts = json.loads(outcome.stdout)
     assert facts["n"] == 120

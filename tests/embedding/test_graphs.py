@@ -2,11 +2,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
 
 from tests.methods.dense import distance_matrix, laplacian, weight_matrix, with_gaps
 from tests.methods.rows import SCORES, VIEWS, prepare
 from tupi.embedding import neighbors as search
-from tupi.embedding.graphs import graph, joint_points, neighbors
+from tupi.embedding.graphs import larger_width_graph, nearest_rows, product_width_graph
+from tupi.embedding.joint_graph import graph, joint_points, neighbors
 from tupi.embedding.neighbors import Points, nearest_points
 from tupi.embedding.prepared import Prepared
 from tupi.embedding.sparse_solve import conjugate_gradients
@@ -106,6 +108,30 @@ def test_coinciding_items_have_similarity_one():
     np.testing.assert_allclose(edges.weights.toarray(), np.kron(np.eye(6), np.ones((5, 5)) - np.eye(5)))
 
 
+def test_widths_of_both_items_weigh_an_edge():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    near = nearest_rows(X, 6)
+    squares = cdist(X, X) ** 2
+    means, reach = 2 * near.distances.mean(axis=1), near.distances
+    listed = np.zeros((40, 40), bool)
+    np.put_along_axis(listed, near.indices.astype(int), True, axis=1)
+    edges = listed | listed.T
+    larger = np.where(edges, np.exp(-squares / np.maximum.outer(means, means) ** 2), 0)
+    np.testing.assert_allclose(larger_width_graph(near).weights.toarray(), larger, atol=1e-12)
+    for width_neighbor, least in ((None, 0.0), (3, 1e-6)):
+        widths = reach[:, 5 if width_neighbor is None else 2]
+        product = np.where(edges, np.exp(-squares / np.outer(widths, widths)) + least, 0)
+        found = product_width_graph(near, width_neighbor, least)
+        np.testing.assert_allclose(found.weights.toarray(), product, atol=1e-12)
+        np.testing.assert_allclose(found.degrees, product.sum(axis=1))
+
+
+@pytest.mark.parametrize("build", [larger_width_graph, product_width_graph])
+def test_copies_among_the_neighbours_are_no_trouble(build):
+    X = np.repeat(np.random.default_rng(0).normal(size=(6, 2)), 5, axis=0)
+    np.testing.assert_allclose(build(nearest_rows(X, 4)).weights.toarray(), np.kron(np.eye(6), 1 - np.eye(5)))
+
+
 def test_smaller_neighbourhoods_share_one_search(monkeypatch):
     calls = []
 
@@ -113,7 +139,7 @@ def test_smaller_neighbourhoods_share_one_search(monkeypatch):
         calls.append(args)
         return nearest_points(*args)
 
-    monkeypatch.setattr("tupi.embedding.graphs.nearest_points", counted)
+    monkeypatch.setattr("tupi.embedding.joint_graph.nearest_points", counted)
     prepared = prepare(None)
     wide, narrow = neighbors(prepared, 20), neighbors(prepared, 5)
     assert len(calls) == 1
@@ -177,7 +203,7 @@ def test_without_faiss_many_items_are_searched_exactly_and_it_is_said(monkeypatc
 
 
 def test_many_items_are_kept_in_single_precision(monkeypatch):
-    monkeypatch.setattr("tupi.embedding.graphs.EXACT_LIMIT", 100)
+    monkeypatch.setattr("tupi.embedding.joint_graph.EXACT_LIMIT", 100)
     assert joint_points(prepare(None)).columns.dtype == np.float32
 
 
@@ -197,6 +223,16 @@ def test_conjugate_gradients_solve_columns_side_by_side():
     X = conjugate_gradients(lambda V: A @ V, np.diag(A), B)
     np.testing.assert_allclose(X, np.linalg.solve(A, B), rtol=1e-6)
     assert (X[:, 0] == 0).all()
+
+
+def test_conjugate_gradients_may_stop_early_and_solve_one_vector():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(20, 20))
+    A = A @ A.T + np.eye(20)
+    b = rng.normal(size=20)
+    np.testing.assert_allclose(conjugate_gradients(lambda v: A @ v, np.ones(20), b), np.linalg.solve(A, b), atol=1e-7)
+    rough = conjugate_gradients(lambda v: A @ v, np.ones(20), b, tol=0.0, max_iter=1)
+    np.testing.assert_allclose(rough, b * (b @ b) / (b @ A @ b))
 
 
 def test_conjugate_gradients_say_when_they_stop_short(monkeypatch):

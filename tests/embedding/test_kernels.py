@@ -7,7 +7,7 @@ from tupi.embedding.basis import basis_points, in_canonical_order, sample_view
 from tupi.embedding.diffusion import diffusion_features, diffusion_matrix, normalized_adjacency
 from tupi.embedding.embedding import EmbeddingOptions, embed, exact_kernel, normalized_factor
 from tupi.embedding.gaussian import inverse_root, kernel_matrix, nystrom_features
-from tupi.embedding.graph import nearest_neighbors
+from tupi.embedding.graphs import nearest_rows
 from tupi.embedding.predictions import PredictionKernel
 from tupi.inputs.views import View
 
@@ -109,10 +109,10 @@ def test_prediction_kernel_stays_accurate_with_an_outlier():
 
 
 def test_neighbours_exclude_the_item_itself():
-    neighbors, distances = nearest_neighbors(X, 5)
+    near = nearest_rows(X, 5)
     expected = np.argsort(cdist(X, X) + 1e9 * np.eye(80), axis=1)[:, :5]
-    np.testing.assert_array_equal(neighbors, expected)
-    assert (np.diff(distances, axis=1) >= 0).all()
+    np.testing.assert_array_equal(near.indices, expected)
+    assert (np.diff(near.distances, axis=1) >= 0).all()
 
 
 def test_diffusion_kernel_is_the_heat_kernel():

@@ -6,10 +6,10 @@ from scipy.optimize import minimize
 
 from tests.methods.dense import assert_order_free, fitted, laplacian, weight_matrix, with_gaps
 from tests.methods.rows import COMPARED, JUDGING, KNOWN, SCORES, TRUTH, VIEWS, class_problem, prepare
-from tupi.embedding.graphs import graph
+from tupi.embedding.joint_graph import graph
 from tupi.inputs.labels import Values
 from tupi.judging.metrics import RSquared, pairwise_accuracy
-from tupi.methods.coclassify import coclassify, energy, project
+from tupi.methods.coclassify import coclassify, energy
 from tupi.methods.coconut import Coconut
 from tupi.runtime.errors import InputError
 
@@ -157,17 +157,6 @@ def test_on_whole_classes_the_energy_is_the_original_one(seed):
     original = -F[np.arange(len(F)), classes].sum() + 0.2 * np.sum(W * (classes[:, None] != classes[None, :]))
     # W holds each directed weight half in both directions, so that their sum over all pairs is the original's
     assert energy(edges, F, np.eye(3)[classes], 0.2) == pytest.approx(original)
-
-
-@given(seed=st.integers(0, 1000))
-def test_projection_is_the_nearest_shares(seed):
-    rng = np.random.default_rng(seed)
-    V = 3 * rng.normal(size=(4, 5))
-    nearest = project(V)
-    np.testing.assert_allclose(nearest.sum(axis=1), 1)
-    assert (nearest >= 0).all()
-    other = rng.dirichlet(np.ones(5), size=4)
-    assert (np.sum((V - nearest) * (other - nearest), axis=1) <= 1e-9).all()  # no direction inside leads closer
 
 
 @pytest.mark.parametrize("probabilities", [True, False])

@@ -14,6 +14,7 @@ from tests.methods.rows import (
     stacked,
     standard,
 )
+from tupi.embedding.gaussian import kernel_matrix
 from tupi.inputs.labels import Pairs, Values
 from tupi.judging.metrics import pairwise_accuracy
 from tupi.methods import gp
@@ -65,7 +66,7 @@ def test_chooses_the_most_likely_setting():
     f, H, y = prepared.f[np.sort(LABELLED)], stacked()[np.sort(LABELLED)], TRUTH[np.sort(LABELLED)]
     H = H / np.median(pdist(H))
     best = max(
-        (restricted_likelihood(gp.kernel(H, H, length), f[:, 0], y, [ratio])[0], length, ratio)
+        (restricted_likelihood(kernel_matrix(H, H, 2 * length**2), f[:, 0], y, [ratio])[0], length, ratio)
         for length in gp.LENGTH_GRID
         for ratio in gp.RATIO_GRID
     )

@@ -6,17 +6,18 @@ from hypothesis.extra.numpy import arrays
 
 from tests.methods.rows import KNOWN, LABELLED, TRUTH, VIEWS, predict, prepare, stacked
 from tupi.methods import supervised
+from tupi.methods.columns import nearest_shares
 from tupi.methods.gp import GP
 from tupi.methods.ridge import Ridge
-from tupi.methods.supervised import known_items, nearest_probabilities, predict_all, stacked_views, view_columns
+from tupi.methods.supervised import known_items, predict_all, stacked_views, view_columns
 
 scores = arrays(float, st.tuples(st.integers(1, 5), st.integers(2, 6)), elements=st.floats(-5, 5))
 
 
 @given(scores)
-def test_nearest_probabilities(rows):
+def test_nearest_shares(rows):
     """A point of the simplex is nearest if no other one lies on the scores' side: checked at its corners."""
-    nearest = nearest_probabilities(rows)
+    nearest = nearest_shares(rows)
     np.testing.assert_allclose(nearest.sum(axis=1), 1)
     assert (nearest >= 0).all()
     for row, point in zip(rows, nearest, strict=True):
@@ -27,7 +28,7 @@ def test_nearest_probabilities(rows):
 
 def test_probabilities_stay_as_they_are():
     rows = np.array([[0.2, 0.3, 0.5], [0.0, 0.0, 1.0]])
-    np.testing.assert_allclose(nearest_probabilities(rows), rows, atol=1e-15)
+    np.testing.assert_allclose(nearest_shares(rows), rows, atol=1e-15)
 
 
 def test_views_side_by_side_are_equally_long():

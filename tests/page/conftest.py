@@ -13,22 +13,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from benchmarks.page import CHROMIUM, FLAGS
 
+from tupi.inputs.files import InputFiles
 from tupi.page.demo_files import grey_png
 from tupi.page.session import Session
-from tupi.page.source import Origin, Source, read_source
+from tupi.page.source import Source, read_source
 
 N = 240
-CHROMIUM = os.environ.get("TUPI_CHROMIUM", "/usr/bin/chromium")
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 def truth() -> np.ndarray:
@@ -36,7 +28,7 @@ def truth() -> np.ndarray:
     return np.random.default_rng(0).normal(size=N)
 
 
-def write_files(folder: Path, labels: bool = True, pictures: bool = True) -> Origin:
+def write_files(folder: Path, labels: bool = True, pictures: bool = True) -> InputFiles:
     rng = np.random.default_rng(1)
     true = truth()
     ids = [f"item-{k:03d}" for k in range(N)]
@@ -51,7 +43,7 @@ def write_files(folder: Path, labels: bool = True, pictures: bool = True) -> Ori
             grey = np.full((4, 4), 128 + 40 * np.tanh(value))
             (folder / "pictures" / f"{ids[k]}.png").write_bytes(grey_png(grey, 8))
     features = {name: str(folder / f"{name}.npy") for name in ("clean", "junk")}
-    return Origin(str(folder / "scores.csv"), features, str(folder / "labels.csv") if labels else None)
+    return InputFiles(str(folder / "scores.csv"), features, str(folder / "labels.csv") if labels else None)
 
 
 @pytest.fixture
@@ -123,7 +115,7 @@ class Served:
                 self.kill()
 
 
-def serve_words(origin: Origin) -> list[str]:
+def serve_words(origin: InputFiles) -> list[str]:
     words = [origin.scores]
     for name, path in origin.features.items():
         words += ["--features", f"{name}={path}"]

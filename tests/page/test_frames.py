@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tupi.page.frames import decode, encode, numbers, text_arrays
+from tupi.page.frames import decode, encode, text_arrays
+from tupi.runtime.json_values import numbers
 
 
 @given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False)), st.lists(st.integers(-(2**31), 2**31 - 1)))

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.embedding.embedding import Embedding, centered
+from tupi.embedding.hsic import alignment
 from tupi.embedding.predictions import PredictionKernel
 
 Vector: TypeAlias = NDArray[np.float64]
@@ -64,9 +65,7 @@ def view_weights(dependence: Vector, sigma_w2: float, news: Vector | None = None
 
 def factor_alignment(Z: Matrix, embedding: Embedding) -> Vector:
     """Return <K~_f, K~_i> for each view: the normalised HSIC, from factors."""
-    products = embedding.factors.T @ Z
-    per_view = np.add.reduceat(np.einsum("ij,ij->i", products, products), embedding.offsets[:-1])
-    return per_view / np.linalg.norm(Z.T @ Z)
+    return alignment(embedding.factors.T @ Z, embedding.offsets, Z.T @ Z)
 
 
 class FactorObjective:

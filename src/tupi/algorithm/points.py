@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tupi.embedding.neighbors import Points, nearest_points
+from tupi.embedding.graphs import Graph, larger_width_graph, nearest_rows
 from tupi.embedding.sparse_solve import conjugate_gradients
 from tupi.inputs.numbers import as_numbers
 from tupi.runtime.errors import InputError
@@ -83,36 +82,24 @@ def denoise_points(
     True
     """
     P = _check(points, n_iter, n_neighbors, gamma)
-    W, reach = point_graph(P, n_neighbors)
-    rows = [(np.nan, reach)]
+    near = nearest_rows(P, n_neighbors)
+    rows = [(np.nan, float(near.distances.mean()))]
     for t in range(1, n_iter + 1):
-        before, P = P, euler_step(P, W, gamma)
-        W, reach = point_graph(P, n_neighbors)
-        rows.append((float(np.sqrt(np.mean(np.sum((P - before) ** 2, axis=1)))), reach))
+        before, P = P, euler_step(P, larger_width_graph(near), gamma)
+        near = nearest_rows(P, n_neighbors)
+        moved = float(np.sqrt(np.mean(np.sum((P - before) ** 2, axis=1))))
+        rows.append((moved, float(near.distances.mean())))
         if callback is not None and callback(t, P) is True:
             break
     history = pd.DataFrame(rows, columns=["moved", "reach"], index=pd.RangeIndex(len(rows), name="step"))
     return DenoisedPoints(P, history)
 
 
-def point_graph(P: Array, n_neighbors: int) -> tuple[sp.csr_array, float]:
-    """Return W and the mean distance to neighbours."""
-    n, d = P.shape
-    k = min(n_neighbors, n - 1)
-    indices, distances = nearest_points(Points(P, np.ones((n, 1), bool), np.array([0, d])), k)
-    widths = 2.0 * distances.mean(axis=1)
-    squares = np.maximum(widths[:, None], widths[indices]) ** 2
-    # Points that coincide with all their neighbours have width 0 and similarity 1.
-    weights = np.exp(-np.divide(distances**2, squares, out=np.zeros_like(squares), where=squares > 0))
-    directed = sp.csr_array((weights.ravel(), indices.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
-    return sp.csr_array(directed.maximum(directed.T)), float(distances.mean())
-
-
-def euler_step(P: Array, W: sp.csr_array, gamma: float) -> Array:
-    """Return the solution Q of (I + gamma Delta) Q = P, as (D + gamma (D - W)) Q = D P."""
-    degrees = W @ np.ones(len(P))
+def euler_step(P: Array, edges: Graph, gamma: float) -> Array:
+    """Return the solution Q of (I + gamma Delta) Q = P, as (D + gamma L) Q = D P with L = D - W."""
+    degrees = edges.degrees
     return conjugate_gradients(
-        lambda Q: (1.0 + gamma) * degrees[:, None] * Q - gamma * (W @ Q),
+        lambda Q: degrees[:, None] * Q + gamma * edges.laplacian_times(Q),
         (1.0 + gamma) * degrees,
         degrees[:, None] * P,
         start=P,

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tupi.cli.inputs import input_options
+from tupi.cli.inputs import check_outputs, input_options
+from tupi.cli.options import whole_number
+from tupi.inputs.files import InputFiles
 from tupi.judging.evidence import amount
 from tupi.runtime.errors import InputError
 
@@ -28,13 +30,7 @@ COLORS = {"better": "green", "worse": "red", "failed": "red", "does not apply": 
 @click.command(epilog=EXAMPLE)
 @input_options(required=False)
 @click.option("--methods", metavar="NAME,NAME,...", help="Which methods; without it, all.")
-@click.option(
-    "--repeats",
-    type=click.IntRange(min=1),
-    default=4,
-    show_default=True,
-    help="How often the labels are dealt to five folds.",
-)
+@whole_number("--repeats", 4, "How often the labels are dealt to five folds.", least=1)
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="FILE.csv", help="Also write the table: CSV, TSV or Parquet."
 )
@@ -45,12 +41,7 @@ COLORS = {"better": "green", "worse": "red", "failed": "red", "does not apply": 
 @click.option("--quiet", is_flag=True, help="No progress bar and no table.")
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 def compare(
-    scores: str | None,
-    features: tuple[str, ...],
-    labels: str | None,
-    id_column: str | None,
-    score: tuple[str, ...],
-    label: str | None,
+    files: InputFiles,
     methods: str | None,
     task: str,
     repeats: int,
@@ -68,29 +59,27 @@ def compare(
     with the other four. All methods meet the same folds. A method that does not apply is listed with the reason.
     Files are as in tupi denoise.
     """
-    from tupi.cli.denoise import named_paths
-    from tupi.cli.printing import collected_warnings, print_json
+    from tupi.cli.printing import collected_warnings, print_json, print_warnings
     from tupi.cli.progress import ProgressBar
     from tupi.compare import compare as compare_methods
     from tupi.methods import make_method
     from tupi.methods import methods as method_names
+    from tupi.research.demo import demo_case
     from tupi.results.writing import write_table
 
-    _check_demand(demo, scores, features, labels)
-    paths = named_paths(features)
-    _check_outputs(out, plot, [scores, labels, *paths.values()])
+    _check_demand(demo, files)
+    _check_outputs(out, plot, files)
     names = method_names() if methods is None else [name.strip() for name in methods.split(",") if name.strip()]
     if not names:
         raise InputError(f"--methods: found {methods!r}; accepted: names from {', '.join(method_names())}.")
     chosen = [make_method(name, {}) for name in names]
     with ProgressBar(show=not quiet, parts=len(chosen)) as bar, collected_warnings() as warned:
-        predictions, views, known = (
-            _demo_inputs() if scores is None else _read(scores, paths, labels, id_column, score, label, task)
-        )
+        inputs = demo_case() if demo else files.read(task)
+        assert inputs.labels is not None  # _check_demand asks for a file of them
         found = compare_methods(
-            predictions,
-            views,
-            known,
+            inputs.predictions,
+            inputs.features,
+            inputs.labels,
             chosen,
             task,
             n_repeats=repeats,
@@ -99,8 +88,7 @@ def compare(
             part=bar.part,
             progress=bar.say,
         )
-    for warning in warned:
-        click.echo(f"tupi: warning: {warning}", err=True)
+    print_warnings(warned)
     if as_json:
         print_json(
             {
@@ -118,54 +106,25 @@ def compare(
         found.plot(plot)
 
 
-def _check_demand(demo: bool, scores: str | None, features: tuple[str, ...], labels: str | None) -> None:
+def _check_demand(demo: bool, files: InputFiles) -> None:
     if demo:
-        if scores is not None or features or labels is not None:
+        if files.paths:
             raise InputError("--demo: found files beside it; accepted: one of the two.")
         return
-    for name, value in (("SCORES", scores), ("--features", features), ("--labels", labels)):
+    for name, value in (("SCORES", files.scores), ("--features", files.features), ("--labels", files.labels)):
         if not value:
             raise InputError(f"{name}: found none; accepted: a file, or --demo to see a comparison without any.")
 
 
-def _check_outputs(out: Path | None, plot: Path | None, inputs: list[str | None]) -> None:
-    from tupi.inputs.files.reading import TABLES, split_key
+def _check_outputs(out: Path | None, plot: Path | None, files: InputFiles) -> None:
+    from tupi.inputs.files.reading import TABLES
     from tupi.results.compare_plot import IMAGES, PAGES
-    from tupi.results.writing import check_output
 
-    read = {split_key(path)[0].resolve() for path in inputs if path is not None}
-    for option, path, suffixes in (("--out", out, TABLES), ("--plot", plot, PAGES + IMAGES)):
-        if path is not None:
-            check_output(option, path, suffixes)
-            if path.resolve() in read:
-                raise InputError(f"{option}: {path} is one of the input files; accepted: another file.")
+    check_outputs({"--out": (out, TABLES), "--plot": (plot, PAGES + IMAGES)}, files)
     if plot is not None:
         needed = "plotly" if plot.suffix.lower() in PAGES else "matplotlib"
         if importlib.util.find_spec(needed) is None:
             raise InputError(f"--plot: {plot.suffix} files need {needed}: pip install {needed}.")
-
-
-def _read(scores: str, *others: Any) -> tuple[Any, Any, Any]:
-    from tupi.inputs.files import read_inputs
-
-    inputs = read_inputs(scores, *others)
-    return inputs.predictions, inputs.features, inputs.labels
-
-
-def _demo_inputs() -> tuple[Any, Any, Any]:
-    """Return what the demonstration's report is about: a ranker's scores, the views it never saw, and labels."""
-    import numpy as np
-
-    from tupi.inputs.labels import Values
-    from tupi.rankers import RankSVM
-    from tupi.research.datasets.digits import load_digits
-    from tupi.research.demo import N_TRAINING, N_TUNING, SEED, SHOWN
-
-    data = load_digits(SHOWN)
-    (truth,) = data.targets.values()
-    training, tuning, _ = np.split(np.random.default_rng(SEED).permutation(data.n), [N_TRAINING, N_TRAINING + N_TUNING])
-    scores = RankSVM().fit(data.g[training], truth[training]).predict(data.g)
-    return scores, data.extras, Values(tuning, truth[tuning])
 
 
 def _print(found: Comparison) -> None:

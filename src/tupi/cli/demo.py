@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from tupi.cli.options import output_folder
+
 EXAMPLE = """\b
 Example:
   tupi demo --out demo-output
@@ -13,14 +15,7 @@ Example:
 
 
 @click.command(epilog=EXAMPLE)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("demo-output"),
-    show_default=True,
-    metavar="FOLDER",
-    help="Where the files go.",
-)
+@output_folder("demo-output", "Where the files go.")
 @click.option("--no-report", is_flag=True, help="Write no HTML report (which needs plotly).")
 @click.option("--quiet", is_flag=True, help="No progress bar and no summary.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from tupi.cli.inputs import input_options
+from tupi.cli.inputs import check_outputs, input_options
+from tupi.inputs.files import SUFFIXES, InputFiles
 from tupi.runtime.errors import InputError
 
 EXAMPLE = """\b
@@ -53,12 +54,7 @@ Examples:
 @click.option("--quiet", is_flag=True, help="No progress bar and no summary.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def denoise(
-    scores: str,
-    features: tuple[str, ...],
-    labels: str | None,
-    id_column: str | None,
-    score: tuple[str, ...],
-    label: str | None,
+    files: InputFiles,
     method: str,
     task: str,
     settings: tuple[str, ...],
@@ -81,27 +77,31 @@ def denoise(
     """
     # Here and in the other commands: imports that take a second wait until the command runs, so that --help does not.
     import tupi
-    from tupi.cli.printing import collected_warnings, common_facts, facts, print_json, print_summary
+    from tupi.cli.printing import (
+        check_can_report,
+        collected_warnings,
+        common_facts,
+        facts,
+        print_json,
+        print_summary,
+        print_warnings,
+    )
     from tupi.cli.progress import ProgressBar
-    from tupi.inputs.files import read_inputs
     from tupi.methods import make_method
     from tupi.results.writing import write_result
 
-    paths = named_paths(features)
     if scheduler is not None:
-        from tupi.cli.scale import Files, denoise_on_cluster, print_cluster_summary
+        from tupi.cli.scale import denoise_on_cluster, print_cluster_summary
 
         if report is not None or save is not None:
             raise InputError("--report, --save: found with --scheduler; accepted there: --out alone.")
-        files = Files(scores, paths, labels, id_column, score, label, out)
         chosen = make_method(method, parsed_settings(settings))
         address = None if scheduler == "local" else scheduler
         with ProgressBar(show=not quiet) as bar, collected_warnings() as warned:
             found = denoise_on_cluster(
-                files, chosen, address, checkpoint, memory_limit, bar, task=task, random_state=seed, impute=impute
+                files, out, chosen, address, checkpoint, memory_limit, bar, task=task, random_state=seed, impute=impute
             )
-        for warning in warned:
-            click.echo(f"tupi: warning: {warning}", err=True)
+        print_warnings(warned)
         if as_json:
             print_json(common_facts(found, {"out": str(out)}, warned))
         elif not quiet:
@@ -109,13 +109,17 @@ def denoise(
         return
     if checkpoint is not None:
         raise InputError("--checkpoint: found without --scheduler; accepted: with it.")
-    _check_outputs({"out": out, "report": report, "save": save}, [scores, labels, *paths.values()])
+    check_outputs(
+        {"--out": (out, SUFFIXES), "--report": (report, (".html", ".htm")), "--save": (save, (".npz",))}, files
+    )
+    if report is not None:
+        check_can_report()
     # The method is made here, and not from keywords of tupi.denoise, whose own names are no parameters of a method.
     chosen = make_method(method, parsed_settings(settings))
     if getattr(chosen, "engine", None) == "dask":
         raise InputError("--set engine=dask: found without --scheduler; accepted: with it.")
     with ProgressBar(show=not quiet) as bar, collected_warnings() as warned:
-        inputs = read_inputs(scores, paths, labels, id_column, score, label, task)
+        inputs = files.read(task)
         result = tupi.denoise(
             inputs.predictions,
             inputs.features,
@@ -135,25 +139,11 @@ def denoise(
             written["report"] = str(result.report(report))
         if save is not None:
             written["save"] = str(result.save(save))
-    for warning in warned:
-        click.echo(f"tupi: warning: {warning}", err=True)
+    print_warnings(warned)
     if as_json:
         print_json(facts(result, inputs, written, warned))
     elif not quiet:
         print_summary(result, inputs, written)
-
-
-def named_paths(features: tuple[str, ...]) -> dict[str, str]:
-    """Return paths by view name from entries such as ``gist=gist.npy``."""
-    paths: dict[str, str] = {}
-    for entry in features:
-        name, found, path = entry.partition("=")
-        if not (found and name.strip() and path):
-            raise InputError(f"--features: found {entry!r}; accepted: a name and a file, such as gist=gist.npy.")
-        if name.strip() in paths:
-            raise InputError(f"--features: two views are called {name.strip()!r}; accepted: unique names.")
-        paths[name.strip()] = path
-    return paths
 
 
 def parsed_settings(settings: tuple[str, ...]) -> dict[str, Any]:
@@ -180,24 +170,3 @@ def parsed_value(text: str) -> Any:
         except ValueError:
             continue
     return text
-
-
-def _check_outputs(outputs: dict[str, Path | None], inputs: list[str | None]) -> None:
-    from tupi.cli.printing import check_can_report
-    from tupi.inputs.files.reading import SUFFIXES, split_key
-    from tupi.results.writing import check_output
-
-    suffixes = {"out": SUFFIXES, "report": (".html", ".htm"), "save": (".npz",)}
-    read = {split_key(path)[0].resolve() for path in inputs if path is not None}
-    taken: dict[Path, str] = {}
-    for name, path in outputs.items():
-        if path is None:
-            continue
-        check_output(f"--{name}", path, suffixes[name])
-        if path.resolve() in read:
-            raise InputError(f"--{name}: {path} is one of the input files; accepted: another file.")
-        if path.resolve() in taken:
-            raise InputError(f"--{name}: {path} is also --{taken[path.resolve()]}; accepted: another file.")
-        taken[path.resolve()] = name
-    if outputs["report"] is not None:
-        check_can_report()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from tupi.cli.options import whole_number
+
 EXAMPLE = """\b
 Examples:
   tupi hsic scores.npy gist.npy --normalized
@@ -16,19 +18,13 @@ Examples:
 @click.argument("y", type=str)
 @click.option("--normalized", is_flag=True, help="Between 0 and 1 (biased estimator).")
 @click.option("--estimator", default="biased", show_default=True, help="biased or unbiased.")
-@click.option(
-    "--rank",
-    type=click.IntRange(min=0),
-    default=50,
-    show_default=True,
-    help="Basis points; 0 for whole kernel matrices, which need O(n^2) memory.",
-)
+@whole_number("--rank", 50, "Basis points; 0 for whole kernel matrices, which need O(n^2) memory.")
 @click.option(
     "--bandwidth", default="std-as-sigma", show_default=True, help="std-squared, std, std-as-sigma, median or a number."
 )
 @click.option("--id", "id_column", metavar="COLUMN", help="Column that identifies items, in both tables.")
 @click.option("--impute", type=click.Choice(["median"]), help="Fill in single missing values.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed for the basis points.")
+@whole_number("--seed", 0, "Seed for the basis points.")
 @click.option("--json", "as_json", is_flag=True, help="Print the value and the settings as JSON.")
 def hsic(
     x: str,

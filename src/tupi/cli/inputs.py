@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import wraps
+from pathlib import Path
+from typing import Any
 
 import click
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+from tupi.cli.options import whole_number
+from tupi.inputs.files import InputFiles
+from tupi.inputs.files.reading import split_key
+from tupi.results.writing import check_output
+from tupi.runtime.errors import InputError
+
+Command = Callable[..., None]
+Outputs = dict[str, tuple[Path | None, tuple[str, ...]]]
 
 
 def input_options(required: bool) -> Callable[[Command], Command]:
     """Give a command SCORES, --features, --labels, --id, --score, --label, --task, --impute and --seed.
+
+    The command takes the first six as one argument ``files``, and ``task``, ``impute`` and ``seed`` by themselves.
 
     Parameters
     ----------
@@ -48,14 +59,54 @@ def input_options(required: bool) -> Callable[[Command], Command]:
             help="What the scores are for.",
         ),
         click.option("--impute", type=click.Choice(["median"]), help="Fill in single missing values of features."),
-        click.option(
-            "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same result."
-        ),
+        whole_number("--seed", 0, "Same seed, same result."),
     )
 
     def decorate(command: Command) -> Command:
+        @wraps(command)
+        def with_files(scores: str | None, features: tuple[str, ...], **others: Any) -> None:
+            columns = {name: others.pop(name) for name in ("labels", "id_column", "score", "label")}
+            command(files=InputFiles(scores or "", named_paths(features), **columns), **others)
+
+        decorated: Command = with_files
         for option in reversed(options):  # click lists options from the innermost decorator out
-            command = option(command)
-        return command
+            decorated = option(decorated)
+        return decorated
 
     return decorate
+
+
+def named_paths(features: tuple[str, ...]) -> dict[str, str]:
+    """Return paths by view name from entries such as ``gist=gist.npy``."""
+    paths: dict[str, str] = {}
+    for entry in features:
+        name, found, path = entry.partition("=")
+        if not (found and name.strip() and path):
+            raise InputError(f"--features: found {entry!r}; accepted: a name and a file, such as gist=gist.npy.")
+        if name.strip() in paths:
+            raise InputError(f"--features: two views are called {name.strip()!r}; accepted: unique names.")
+        paths[name.strip()] = path
+    return paths
+
+
+def check_outputs(outputs: Outputs, files: InputFiles) -> None:
+    """Complain about files that cannot be written, or that are read or written by something else.
+
+    Parameters
+    ----------
+    outputs : dict
+        By option: the file, if there is to be one, and the suffixes it may have.
+    files : InputFiles
+        What is read.
+    """
+    read = {split_key(path)[0].resolve() for path in files.paths}
+    taken: dict[Path, str] = {}
+    for option, (path, suffixes) in outputs.items():
+        if path is None:
+            continue
+        check_output(option, path, suffixes)
+        if path.resolve() in read:
+            raise InputError(f"{option}: {path} is one of the input files; accepted: another file.")
+        if path.resolve() in taken:
+            raise InputError(f"{option}: {path} is also {taken[path.resolve()]}; accepted: another file.")
+        taken[path.resolve()] = option

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import math
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +11,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
 import pandas as pd
 from rich import box
 from rich.console import Console
@@ -24,6 +22,7 @@ from tupi.judging.metrics import PER_CENT
 from tupi.results.result import Denoised
 from tupi.results.summary import summary
 from tupi.runtime.errors import InputError
+from tupi.runtime.json_values import plain
 
 if TYPE_CHECKING:  # the demonstration's rankers and data, and Dask, are of no use to other commands
     from tupi.cluster.result import DistributedDenoised
@@ -48,6 +47,12 @@ def collected_warnings() -> Iterator[list[str]]:
             yield messages
         finally:
             messages.extend(dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught))
+
+
+def print_warnings(warned: list[str]) -> None:
+    """Print collected warnings to stderr, a line each."""
+    for warning in warned:
+        click.echo(f"tupi: warning: {warning}", err=True)
 
 
 def facts(result: Denoised, inputs: Inputs, written: dict[str, str], warned: list[str]) -> dict[str, Any]:
@@ -79,19 +84,7 @@ def common_facts(result: Denoised | DistributedDenoised, written: dict[str, str]
 
 def print_json(value: Any) -> None:
     """Print strict JSON: what is not a finite number becomes null."""
-    click.echo(json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, (str, int, float, type(None))) else repr(value)
+    click.echo(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def print_summary(result: Denoised, inputs: Inputs, written: dict[str, str]) -> None:

@@ -11,7 +11,26 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 
-class ProgressBar:
+class _Bar:
+    """A bar on stderr that is gone when the work is done; nothing where there is nobody to show it to."""
+
+    def __init__(self, bar: Progress | None, description: str, total: float | None) -> None:
+        self._bar, self._description, self._total = bar, description, total
+
+    def __enter__(self) -> Self:
+        if self._bar is not None:
+            self._bar.start()
+            self._task = self._bar.add_task(self._description, total=self._total)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+class ProgressBar(_Bar):
     """What is going on, on stderr: shown only to a terminal, and gone when the work is done.
 
     `say` and `step` are what `tupi.denoise` takes as ``progress`` and ``callback``.
@@ -25,13 +44,12 @@ class ProgressBar:
     """
 
     def __init__(self, show: bool = True, parts: int | None = None) -> None:
-        self._parts = parts
         self._prefix = ""
         self._done = -1  # parts begun before the current one
         self._settings = 0
-        self._bar: Progress | None = None
+        bar = None
         if show and sys.stderr.isatty():
-            self._bar = Progress(
+            bar = Progress(
                 SpinnerColumn(),
                 BarColumn(bar_width=20),
                 TimeElapsedColumn(),
@@ -39,18 +57,7 @@ class ProgressBar:
                 console=Console(stderr=True),
                 transient=True,
             )
-
-    def __enter__(self) -> Self:
-        if self._bar is not None:
-            self._bar.start()
-            self._task = self._bar.add_task("Reading", total=self._parts)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        super().__init__(bar, "Reading", parts)
 
     def part(self, name: str) -> None:
         """Begin the next part."""
@@ -74,7 +81,7 @@ class ProgressBar:
             self._bar.update(self._task, description=description, **fields)
 
 
-class WorkBar:
+class WorkBar(_Bar):
     """How much of a known amount of work is done, and an estimate of the time left.
 
     A terminal sees a bar on stderr. Elsewhere, as in a log, a line appears every half minute.
@@ -90,22 +97,11 @@ class WorkBar:
     def __init__(self, show: bool = True) -> None:
         self._show, self._console = show, Console(stderr=True)
         self._start = self._said = time.monotonic()
-        self._bar: Progress | None = None
+        bar = None
         if show and self._console.is_terminal:
             columns = (BarColumn(bar_width=24), TextColumn("{task.percentage:3.0f}% {task.description}"))
-            self._bar = Progress(SpinnerColumn(), *columns, console=self._console, transient=True)
-
-    def __enter__(self) -> Self:
-        if self._bar is not None:
-            self._bar.start()
-            self._task = self._bar.add_task("", total=1.0)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+            bar = Progress(SpinnerColumn(), *columns, console=self._console, transient=True)
+        super().__init__(bar, "", 1.0)
 
     def update(self, done: float, total: float, workers: int, what: str) -> None:
         """Show that so much of the total is done; both are expected seconds on one core.

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from tupi.cli.options import output_folder, whole_number
 from tupi.runtime.errors import InputError
 
 EXAMPLE = """\b
@@ -19,20 +20,13 @@ Examples:
 
 @click.command(epilog=EXAMPLE)
 @click.argument("what", nargs=-1, required=True, metavar="WHAT...")
-@click.option("--seeds", type=click.IntRange(min=1), default=10, show_default=True, help="How many seeds, from 0.")
+@whole_number("--seeds", 10, "How many seeds, from 0.", least=1)
 @click.option(
     "--data",
     metavar="NAME,NAME,...",
     help="Which datasets: mfeat, pubfig, osr, sarcos, shoes, awa, zap50k. Without it, the first four.",
 )
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("reproduction"),
-    show_default=True,
-    metavar="FOLDER",
-    help="Where results.md, its pictures and the finished cells go.",
-)
+@output_folder("reproduction", "Where results.md, its pictures and the finished cells go.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes at once; without it, one per core.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 def reproduce(what: tuple[str, ...], seeds: int, data: str | None, out: Path, workers: int | None, quiet: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.inputs.checks import check_row_count
+from tupi.inputs.files import InputFiles
 from tupi.runtime.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,33 +23,9 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True)
-class Files:
-    """What the command line says about files.
-
-    Attributes
-    ----------
-    scores : str
-        Predictions.
-    features : mapping of str to str
-        Views by name.
-    labels, id_column, score, label : str, optional
-        The labels' file, and which columns to take for what.
-    out : Path
-        The folder to write.
-    """
-
-    scores: str
-    features: Mapping[str, str]
-    labels: str | None
-    id_column: str | None
-    score: Sequence[str]
-    label: str | None
-    out: Path
-
-
 def denoise_on_cluster(
-    files: Files,
+    files: InputFiles,
+    out: Path,
     method: Method,
     scheduler: str | None,
     checkpoint: Path | None,
@@ -63,8 +40,10 @@ def denoise_on_cluster(
 
     Parameters
     ----------
-    files : Files
-        What to read and to write.
+    files : InputFiles
+        What to read.
+    out : Path
+        The folder to write.
     method : Method
         How to denoise.
     scheduler : str, optional
@@ -82,8 +61,8 @@ def denoise_on_cluster(
     from tupi.cluster.detect import check_installed
 
     check_installed()
-    if files.out.suffix or (files.out.exists() and (not files.out.is_dir() or any(files.out.iterdir()))):
-        raise InputError(f"--out: {files.out} is not a new or an empty folder; accepted with Dask: a folder.")
+    if out.suffix or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
+        raise InputError(f"--out: {out} is not a new or an empty folder; accepted with Dask: a folder.")
     if len(files.score) > 1:
         raise InputError(f"--score: found {len(files.score)} columns; accepted with Dask: one.")
     from tupi.cluster.cluster import connected
@@ -117,7 +96,7 @@ def denoise_on_cluster(
         bar.say("Writing")
         if ids is not None:
             result = replace(result, ids=(files.id_column, ids.blocks(result.initial.chunks[0])))
-        result.to_parquet(files.out)
+        result.to_parquet(out)
     return result
 
 
@@ -210,7 +189,7 @@ class Ids:
         return found
 
 
-def _labels(files: Files, n: int, ids: Ids | None) -> Any:
+def _labels(files: InputFiles, n: int, ids: Ids | None) -> Any:
     """Return labels by id, or by row where there are no ids."""
     from tupi.inputs.files.label_files import holds_pairs, read_labels
     from tupi.inputs.files.matching import Items, Sheet

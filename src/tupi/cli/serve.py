@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tupi.cli.denoise import named_paths, parsed_settings
+from tupi.cli.denoise import parsed_settings
 from tupi.cli.inputs import input_options
+from tupi.inputs.files import InputFiles
 from tupi.runtime.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,12 +42,7 @@ Examples:
 @click.option("--allow-remote", is_flag=True, help="Let other machines in, where --host is not this machine alone.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 def serve(
-    scores: str | None,
-    features: tuple[str, ...],
-    labels: str | None,
-    id_column: str | None,
-    score: tuple[str, ...],
-    label: str | None,
+    files: InputFiles,
     method: str,
     task: str,
     settings: tuple[str, ...],
@@ -74,23 +70,22 @@ def serve(
     _check_packages()
     from tupi.page.server import Running
     from tupi.page.session import Session
-    from tupi.page.source import Origin, read_source
+    from tupi.page.source import read_source
 
     click.echo("Reading", err=True)
     if demo:
-        if scores is not None or features:
+        if files.scores or files.features:
             raise InputError("--demo: found together with files; accepted: one of the two.")
         source = _demo_source(seed)
         file = Path(answers or "demo-output/answers.jsonl")
     else:
-        if scores is None or not features:
+        if not (files.scores and files.features):
             raise InputError("SCORES: accepted: a file of scores and --features, or --demo.")
-        origin = Origin(scores, named_paths(features), labels, id_column, score, label)
-        source = read_source(origin, task, impute, seed, images, image_column)
-        file = Path(answers) if answers else Path(scores.partition(".npz:")[0]).parent / "answers.jsonl"
+        source = read_source(files, task, impute, seed, images, image_column)
+        file = Path(answers) if answers else Path(files.scores.partition(".npz:")[0]).parent / "answers.jsonl"
     if not file.parent.is_dir():
         raise InputError(f"--answers: there is no folder {file.parent}; accepted: a file in a folder that exists.")
-    base, first = _first(method, parsed_settings(settings), source)
+    base, first = _first(method, parsed_settings(settings))
     logging.basicConfig(format="tupi: %(message)s", level=logging.WARNING)
     session = Session(source, file, base, first)
     try:
@@ -126,7 +121,7 @@ def _demo_source(seed: int) -> Source:
     return read_source(origin, random_state=seed, images=pictures)
 
 
-def _first(method: str, params: dict[str, Any], source: Source) -> tuple[Tupi, Look | None]:
+def _first(method: str, params: dict[str, Any]) -> tuple[Tupi, Look | None]:
     """Return the settings without a slider, and where the sliders begin if that was said."""
     from dataclasses import replace
 

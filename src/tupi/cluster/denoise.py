@@ -27,7 +27,7 @@ from tupi.inputs.problem import TASKS
 from tupi.judging.evidence import Evidence
 from tupi.methods.base import Method, check_positive
 from tupi.methods.tupi import Tupi
-from tupi.results.result import history_table, weights_table
+from tupi.results.outcome import history_table, weights_table
 from tupi.runtime.errors import InputError
 
 Array = NDArray[Any]

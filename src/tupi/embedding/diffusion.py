@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import eigsh
 
-from tupi.embedding.graph import nearest_neighbors, similarity_graph
+from tupi.embedding.graphs import nearest_rows, product_width_graph
 
 TIME = 5.0
 N_NEIGHBORS = 10
@@ -15,10 +15,9 @@ N_NEIGHBORS = 10
 
 def normalized_adjacency(X: NDArray[np.float64], n_neighbors: int = N_NEIGHBORS) -> sp.csr_array:
     """Return D^(-1/2) W D^(-1/2) of the neighbour graph; the normalised Laplacian is I minus this."""
-    graph = similarity_graph(*nearest_neighbors(X, n_neighbors))
-    degrees = np.asarray(graph.sum(axis=1)).ravel()
-    root = sp.diags_array(1.0 / np.sqrt(np.maximum(degrees, np.finfo(float).tiny)))
-    return sp.csr_array(root @ graph @ root)
+    graph = product_width_graph(nearest_rows(X, n_neighbors))
+    root = sp.diags_array(1.0 / np.sqrt(np.maximum(graph.degrees, np.finfo(float).tiny)))
+    return sp.csr_array(root @ graph.weights @ root)
 
 
 def diffusion_features(

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 RCOND = 1e-10  # eigenvalues of K_BB below this share of the largest are noise: dropped, never inverted
 Matrix = NDArray[np.float64]
+Precision = TypeVar("Precision", bound=np.floating)
+
+
+def squared_distances(X: NDArray[Precision], Y: NDArray[Precision]) -> NDArray[Precision]:
+    """Return ||x - y||^2 for all rows x of ``X`` and y of ``Y``, in their precision."""
+    squared = np.einsum("ij,ij->i", X, X)[:, None] + np.einsum("ij,ij->i", Y, Y)
+    squared -= 2 * (X @ Y.T)
+    return np.maximum(squared, 0.0, out=squared)
 
 
 def kernel_matrix(X: Matrix, Y: Matrix, sigma2: float) -> Matrix:
     """Return exp(-||x - y||^2 / sigma2) for all rows x of ``X`` and y of ``Y``."""
-    squared = np.einsum("ij,ij->i", X, X)[:, None] + np.einsum("ij,ij->i", Y, Y)[None, :]
-    squared -= 2.0 * (X @ Y.T)
-    np.maximum(squared, 0.0, out=squared)
+    squared = squared_distances(X, Y)
     squared *= -1.0 / sigma2
     return np.exp(squared, out=squared)
 

@@ -1,9 +1,4 @@
-"""The neighbour graph of all views together, its Laplacian, and what is solved on it.
-
-Views are standardised, divided by the square root of their number of columns, and put side by side, so that each
-contributes the same mean squared distance whatever its dimension. Where an item lacks a view, the distance is taken
-over the views that both items have, and scaled up to all of them; items that share no view are no neighbours.
-"""
+"""Neighbour graphs of items: three ways to weigh the edges, the Laplacian, and what is solved on it."""
 
 from __future__ import annotations
 
@@ -13,11 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tupi.embedding.neighbors import EXACT_LIMIT, Points, nearest_points
-from tupi.embedding.prepared import Prepared
+from tupi.embedding.neighbors import nearest_points, one_view
 from tupi.embedding.sparse_solve import conjugate_gradients
 
-LISTED = 32  # neighbours found at once, so that graphs with fewer of them share one search
+SMALLEST_WIDTH = 1e-12  # of an item whose neighbours all coincide with it
 Array = NDArray[np.float64]
 
 
@@ -82,24 +76,12 @@ class Graph:
         return np.where(self.degrees > 0, self.degrees, 1.0)
 
 
-def neighbors(prepared: Prepared, n_neighbors: int) -> Neighbors:
-    """Return each item's nearest other items by all views together; at most n - 1."""
-    n = len(prepared.items)
-    listed = min(max(n_neighbors, LISTED), n - 1)
-
-    def search() -> Neighbors:
-        prepared.progress("Finding neighbours")
-        return Neighbors(*nearest_points(joint_points(prepared), listed, prepared.progress))
-
-    return prepared.once(("neighbors", listed), search).first(min(n_neighbors, n - 1))
+def nearest_rows(X: Array, n_neighbors: int) -> Neighbors:
+    """Return the nearest other rows of each row of ``X``; at most n - 1."""
+    return Neighbors(*nearest_points(one_view(X), min(n_neighbors, len(X) - 1)))
 
 
-def graph(prepared: Prepared, n_neighbors: int) -> Graph:
-    """Return the graph of the n_neighbors nearest items by all views together."""
-    return prepared.once(("graph", n_neighbors), lambda: similarity_graph(neighbors(prepared, n_neighbors)))
-
-
-def similarity_graph(near: Neighbors) -> Graph:
+def own_width_graph(near: Neighbors) -> Graph:
     """Return the graph whose quadratic form is CoConut's regulariser.
 
     Item i weighs its neighbour j by w_ij = exp(-d_ij^2 / s_i^2) (label ``e:weight``), with s_i twice the mean distance
@@ -108,30 +90,71 @@ def similarity_graph(near: Neighbors) -> Graph:
     the symmetric part diag(row sums) - (W + W^T) / 2: where more items list i than i lists, it is not even positive,
     and it charges for a constant v.
     """
-    exists = np.isfinite(near.distances)
-    distances = np.where(exists, near.distances, 0.0)
-    widths = 2.0 * distances.sum(axis=1) / np.maximum(exists.sum(axis=1), 1)
-    # Neighbours that all coincide with the item have width 0 and similarity 1.
-    ratios = distances / np.where(widths > 0, widths, 1.0)[:, None]
-    directed = _sparse(near.indices, np.where(exists, np.exp(-(ratios**2)), 0.0))
+    exists, distances = _known_distances(near)
+    directed = _sparse(
+        near.indices, np.where(exists, _gaussian(distances, _mean_widths(exists, distances)[:, None]), 0)
+    )
     weights = sp.csr_array((directed + directed.T) * 0.5)
     weights.sort_indices()
-    return Graph(weights, weights @ np.ones(len(widths)))
+    return _with_degrees(weights)
 
 
-def joint_points(prepared: Prepared) -> Points:
-    """Return all views side by side, each scaled to contribute equally; in single precision for many items."""
-    n = len(prepared.items)
-    blocks, present = [], []
-    for view in prepared.problem.views:
-        has = view.present[prepared.items]
-        rows = view.rows(prepared.items[has])
-        block = np.zeros((n, rows.shape[1]), np.float64 if n < EXACT_LIMIT else np.float32)
-        block[has] = rows / np.sqrt(rows.shape[1])
-        blocks.append(block)
-        present.append(has)
-    offsets = np.cumsum([0, *(block.shape[1] for block in blocks)])
-    return Points(np.hstack(blocks), np.column_stack(present), offsets)
+def larger_width_graph(near: Neighbors) -> Graph:
+    """Return the graph with weights exp(-d_ij^2 / max(s_i, s_j)^2), s_i twice the mean distance to the neighbours of i.
+
+    Items are connected if either is among the other's neighbours.
+    """
+    exists, distances = _known_distances(near)
+    widths = _mean_widths(exists, distances)
+    similarities = _gaussian(distances, np.maximum(widths[:, None], widths[near.indices]))
+    return _either_way(near.indices, np.where(exists, similarities, 0.0))
+
+
+def product_width_graph(near: Neighbors, width_neighbor: int | None = None, least: float = 0.0) -> Graph:
+    """Return the self-tuning graph, with weights exp(-d_ij^2 / (s_i s_j)), in which dense and sparse regions connect.
+
+    Items are connected if either is among the other's neighbours.
+
+    Parameters
+    ----------
+    near : Neighbors
+        The neighbours.
+    width_neighbor : int, optional
+        s_i is the distance of item i to this neighbour, where 1 is the nearest one. None: to its last one.
+    least : float
+        Added to all weights, so that rounding cuts no item off.
+    """
+    exists, distances = _known_distances(near)
+    k = distances.shape[1]
+    widths = np.maximum(distances[:, min(width_neighbor or k, k) - 1], SMALLEST_WIDTH)
+    similarities = np.exp(-(distances**2) / (widths[:, None] * widths[near.indices])) + least
+    return _either_way(near.indices, np.where(exists, similarities, 0.0))
+
+
+def _known_distances(near: Neighbors) -> tuple[NDArray[np.bool_], Array]:
+    """Return which neighbours exist, and the distances with zero for the others."""
+    exists = np.isfinite(near.distances)
+    return exists, np.where(exists, near.distances, 0.0)
+
+
+def _mean_widths(exists: NDArray[np.bool_], distances: Array) -> Array:
+    """Return twice the mean distance of each item to its neighbours."""
+    return 2.0 * distances.sum(axis=1) / np.maximum(exists.sum(axis=1), 1)
+
+
+def _gaussian(distances: Array, widths: Array) -> Array:
+    """Return exp(-d^2 / s^2); neighbours that all coincide with the item have width 0 and similarity 1."""
+    return np.exp(-((distances / np.where(widths > 0, widths, 1.0)) ** 2))
+
+
+def _either_way(indices: NDArray[np.int32], weights: Array) -> Graph:
+    """Return the graph whose edges are there, and as heavy, as the heavier of their two directions."""
+    directed = _sparse(indices, weights)
+    return _with_degrees(sp.csr_array(directed.maximum(directed.T)))
+
+
+def _with_degrees(weights: sp.csr_array) -> Graph:
+    return Graph(weights, weights @ np.ones(weights.shape[0]))
 
 
 def _sparse(indices: NDArray[np.int32], values: Array) -> sp.csr_array:

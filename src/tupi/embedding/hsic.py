@@ -131,8 +131,13 @@ def view_dependence(embedding: Embedding, f: NDArray[np.float64]) -> NDArray[np.
             phi = kernel.features(f[first + start : first + start + len(U)])
             features.take(phi)
             products += U.T @ phi  # columns of U are centred, so those of phi need not be
-    per_view = np.add.reduceat(np.einsum("ij,ij->i", products, products), embedding.offsets[:-1])
-    return per_view / float(np.linalg.norm(features.gram))
+    return alignment(products, embedding.offsets, features.gram)
+
+
+def alignment(products: Matrix, offsets: NDArray[np.int64], gram: Matrix) -> Matrix:
+    """Return the normalised HSIC with each view from U^T phi, where each view's rows begin in it, and phi^T phi."""
+    per_view = np.add.reduceat(np.einsum("ij,ij->i", products, products), offsets[:-1])
+    return per_view / np.linalg.norm(gram)
 
 
 def dependence_table(

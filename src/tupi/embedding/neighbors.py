@@ -47,6 +47,11 @@ class Points:
     offsets: NDArray[np.int64]
 
 
+def one_view(X: Array) -> Points:
+    """Return rows of one view, which no item lacks, as points."""
+    return Points(X, np.ones((len(X), 1), bool), np.array([0, X.shape[1]]))
+
+
 def nearest_points(
     points: Points, k: int, progress: Callable[[str], None] | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:

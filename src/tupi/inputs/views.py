@@ -161,12 +161,7 @@ def is_large(source: Source) -> bool:
 def as_matrix(called: str, values: Any) -> Any:
     """Return values as a two-dimensional numeric array or `tupi.inputs.sources` source, not copied if possible.
 
-    Parameters
-    ----------
-    called : str
-        Which argument this is, for messages, such as ``"features: view 'gist'"``.
-    values : Any
-        What the user gave.
+    The parameters are those of `tupi.inputs.sources.as_source`.
     """
     values = as_source(called, values)
     if isinstance(values, Source):

@@ -6,7 +6,7 @@ differ. Write the choice as a row u_i of the unit matrix. Then the reward is <u_
 
     E(U) = -<U, F> + strength tr(U^T L U),
 
-with L the Laplacian of `tupi.embedding.graphs.similarity_graph` and strength = lam / k. The relaxation lets rows be
+with L the Laplacian of `tupi.embedding.graphs.own_width_graph` and strength = lam / k. The relaxation lets rows be
 shares: not negative, with sum one. E is convex there. The other common relaxation replaces the squares by absolute
 values (total variation, a linear programme); it is tighter, but its shares are mostly 0 or 1, which ranks nothing, and
 it cannot be solved by products with L alone.
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.embedding.graphs import Graph
+from tupi.methods.columns import nearest_shares
 
 Array = NDArray[np.float64]
 MAX_ITER = 5_000
@@ -42,7 +43,7 @@ def coclassify(edges: Graph, scores: Array, strengths: Sequence[float], tol: flo
     """
     F = scores - scores.mean(axis=1, keepdims=True)
     F = F / np.sqrt(np.mean(F**2))
-    U = project(F)
+    U = nearest_shares(F)
     for strength in strengths:
         U = _minimize(edges, F, U, strength, tol)
         yield U
@@ -63,7 +64,7 @@ def _minimize(edges: Graph, F: Array, U: Array, strength: float, tol: float) -> 
     ahead, momentum = U, 1.0
     for iteration in range(MAX_ITER):
         G = 2.0 * strength * edges.laplacian_times(ahead) - F
-        new = project(ahead - steps * G)
+        new = nearest_shares(ahead - steps * G)
         if iteration % 10 == 0:
             exact = 2.0 * strength * edges.laplacian_times(new) - F
             if np.mean(np.sum(exact * new, axis=1) - exact.min(axis=1)) <= tol:
@@ -74,13 +75,3 @@ def _minimize(edges: Graph, F: Array, U: Array, strength: float, tol: float) -> 
         ahead = new + ((momentum - 1.0) / faster) * (new - U)
         U, momentum = new, faster
     return U
-
-
-def project(V: Array) -> Array:
-    """Return the nearest shares to each row: not negative, with sum one."""
-    n, c = V.shape
-    descending = -np.sort(-V, axis=1)
-    excess = np.cumsum(descending, axis=1) - 1.0
-    kept = np.sum(descending * np.arange(1, c + 1) > excess, axis=1)
-    threshold = excess[np.arange(n), kept - 1] / kept
-    return np.maximum(V - threshold[:, None], 0.0)

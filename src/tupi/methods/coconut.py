@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.algorithm.trajectory import Watch
-from tupi.embedding.graphs import graph
+from tupi.embedding.joint_graph import graph
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels
 from tupi.methods.base import Fit, Method, check_positive
@@ -30,7 +30,7 @@ class Coconut(Method):
     """Settings of CoConut.
 
     Scores minimise ||v - f||^2 + (lam / k) v^T L v (label ``e:adaptcoconut``) with L the Laplacian of
-    `tupi.embedding.graphs.similarity_graph`. Class scores minimise the convex relaxation of the original
+    `tupi.embedding.graphs.own_width_graph`. Class scores minimise the convex relaxation of the original
     co-classification energy (label ``e:orgcoconutsup``), see `tupi.methods.coclassify`.
 
     Parameters

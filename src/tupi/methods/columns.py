@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.embedding.prepared import Prepared
-from tupi.inputs.problem import SMALLEST_PROBABILITY
+from tupi.inputs.problem import SMALLEST_PROBABILITY, standardize
 
 Array = NDArray[np.float64]
 
@@ -23,8 +23,7 @@ def from_values(prepared: Prepared, values: Array) -> Array:
 
 def from_scores(scores: Array) -> Array:
     """Return columns from scores whose units mean nothing: mean 0 and deviation 1."""
-    spread = scores.std(axis=0)
-    return (scores - scores.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    return standardize(scores)[0]
 
 
 def from_shares(prepared: Prepared, shares: Array) -> Array:
@@ -40,3 +39,11 @@ def from_shares(prepared: Prepared, shares: Array) -> Array:
     spread = shares.std()
     unit = initial.std() / spread if spread > 0 else 1.0
     return from_values(prepared, (shares - shares.mean()) * unit + initial.mean())
+
+
+def nearest_shares(scores: Array) -> Array:
+    """Return the nearest shares to each row: not negative, with sum one; the highest score stays the highest."""
+    descending = -np.sort(-scores, axis=1)
+    excess = (np.cumsum(descending, axis=1) - 1) / np.arange(1, scores.shape[1] + 1)
+    last = (descending > excess).sum(axis=1) - 1
+    return np.maximum(scores - np.take_along_axis(excess, last[:, None], axis=1), 0.0)

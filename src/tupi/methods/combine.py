@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from tupi.algorithm.denoiser import Descent, Engine, State
 from tupi.algorithm.energy import Objective, Vector, both
 from tupi.algorithm.trajectory import Watch
-from tupi.embedding.graphs import Graph, graph
+from tupi.embedding.graphs import Graph
+from tupi.embedding.joint_graph import graph
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels
 from tupi.methods.base import Fit, Method, check_positive

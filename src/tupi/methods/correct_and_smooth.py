@@ -12,7 +12,8 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from tupi.algorithm.trajectory import Watch
-from tupi.embedding.graphs import Graph, graph
+from tupi.embedding.graphs import Graph
+from tupi.embedding.joint_graph import graph
 from tupi.embedding.prepared import Prepared
 from tupi.embedding.sparse_solve import conjugate_gradients
 from tupi.inputs.labels import Labels, Values, relabel, subset

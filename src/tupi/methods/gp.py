@@ -8,9 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 import scipy.linalg
-from scipy.spatial.distance import cdist, pdist
+from scipy.spatial.distance import pdist
 
 from tupi.algorithm.trajectory import Watch
+from tupi.embedding.gaussian import kernel_matrix
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels
 from tupi.methods.base import Fit, Method, check_positive
@@ -58,13 +59,13 @@ class GP(Method):
         some = _drawn(len(used), CHOOSING_LABELS, prepared.random_state)
         unit = _median_distance(H[some])
         length, ratio = self._chosen(f[some], H[some] / unit, y[some])
-        K = kernel(H / unit, H / unit, length)
+        K = kernel_matrix(H / unit, H / unit, 2 * length**2)
         a, b, dual = (
             np.array(part) for part in zip(*(solve(K, f[:, c], y[:, c], ratio) for c in range(f.shape[1])), strict=True)
         )
 
         def predict(f: Array, others: Array) -> Array:
-            fitted = a + b * f + kernel(others / unit, H / unit, length) @ dual.T
+            fitted = a + b * f + kernel_matrix(others / unit, H / unit, 2 * length**2) @ dual.T
             return fitted * targets.scale + targets.shift
 
         predictions = predict_all(prepared, predict)
@@ -84,7 +85,7 @@ class GP(Method):
         likely = np.array(
             [
                 sum(
-                    restricted_likelihood(kernel(H, H, length), f[:, c], y[:, c], ratios)
+                    restricted_likelihood(kernel_matrix(H, H, 2 * length**2), f[:, c], y[:, c], ratios)
                     for c in range(f.shape[1])
                     if np.ptp(y[:, c]) > 0  # a class without labels says nothing
                 )
@@ -93,11 +94,6 @@ class GP(Method):
         )
         length, ratio = np.unravel_index(np.argmax(likely), likely.shape)
         return lengths[length], ratios[ratio]
-
-
-def kernel(x: Array, y: Array, length: float) -> Array:
-    """Return ``exp(-d^2 / (2 length^2))`` for all rows of x and y."""
-    return np.exp(cdist(x, y, "sqeuclidean") / (-2 * length**2))
 
 
 def restricted_likelihood(K: Array, f: Array, y: Array, ratios: Sequence[float]) -> Array:

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.embedding.graphs import joint_points
+from tupi.embedding.joint_graph import joint_points
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.views import View
 
@@ -15,8 +15,8 @@ from tupi.inputs.views import View
 def joint_view(prepared: Prepared, news: NDArray[np.float64] | None = None) -> View:
     """Return the views side by side as one view of the items that take part.
 
-    Each contributes the same mean squared distance whatever its dimension, as in `tupi.embedding.graphs`. Where an item
-    lacks a view it is put at the view's mean.
+    Each contributes the same mean squared distance whatever its dimension, as in `tupi.embedding.joint_graph`. Where an
+    item lacks a view it is put at the view's mean.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.algorithm.trajectory import Watch
-from tupi.embedding.graphs import neighbors
+from tupi.embedding.joint_graph import neighbors
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels
 from tupi.methods.base import Fit, Method, check_positive

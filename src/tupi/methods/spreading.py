@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.embedding.graphs import graph
+from tupi.embedding.joint_graph import graph
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels, Values, labelled_items, relabel, subset
 from tupi.judging.folds import judge_settings

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from tupi.algorithm.denoiser import Step
 from tupi.algorithm.trajectory import Watch
+from tupi.embedding.joint_graph import side_by_side
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels, Pairs, Values, labelled_items, relabel, subset
 from tupi.inputs.problem import standardize
 from tupi.inputs.views import BLOCK
 from tupi.methods.base import Fit, Method
-from tupi.methods.columns import from_scores, from_shares, from_values
+from tupi.methods.columns import from_scores, from_shares, from_values, nearest_shares
 from tupi.rankers.rank_loss import PairLoss, RankLoss, ValueLoss
 from tupi.rankers.rank_svm import minimise
 from tupi.runtime.errors import InputError
@@ -116,14 +117,7 @@ def stacked_views(prepared: Prepared, rows: slice | Positions) -> Array:
 
 def _stack(prepared: Prepared, items: Positions) -> Array:
     views = prepared.problem.views
-    blocks = []
-    for view in views:
-        present = view.present[items]
-        here = view.rows(items[present])
-        block = np.zeros((len(items), here.shape[1]))
-        block[present] = here / np.sqrt(here.shape[1] * len(views))
-        blocks.append(block)
-    return np.hstack(blocks)
+    return side_by_side(views, items).columns / np.sqrt(len(views))
 
 
 def view_columns(prepared: Prepared) -> list[slice]:
@@ -198,7 +192,7 @@ def finished(
     task = prepared.problem.task
     calibrated = calibrated and task == "regression"
     if task == "classification":
-        shares = nearest_probabilities(predictions) if prepared.problem.are_probabilities else predictions
+        shares = nearest_shares(predictions) if prepared.problem.are_probabilities else predictions
         columns = from_shares(prepared, shares)
     elif calibrated:
         columns = from_values(prepared, predictions[:, None])
@@ -214,11 +208,3 @@ def finished(
         for step in steps:
             watch(step)
     return Fit(columns, params, steps, [], notes, calibrated=calibrated)
-
-
-def nearest_probabilities(scores: Array) -> Array:
-    """Return, for each row, the nearest point among probabilities; the highest score stays the highest."""
-    descending = -np.sort(-scores, axis=1)
-    excess = (np.cumsum(descending, axis=1) - 1) / np.arange(1, scores.shape[1] + 1)
-    last = (descending > excess).sum(axis=1) - 1
-    return np.maximum(scores - np.take_along_axis(excess, last[:, None], axis=1), 0.0)

@@ -20,7 +20,6 @@ from tupi.inputs.labels import Labels, Pairs
 from tupi.methods import make_method
 from tupi.methods.tupi import Tupi
 from tupi.page.explorer import in_words
-from tupi.page.frames import finite, plain
 from tupi.page.judging import judge_answers
 from tupi.page.knowledge import NOTHING, Known
 from tupi.page.lanes import Lane, Piece
@@ -33,6 +32,7 @@ from tupi.results.result import Denoised
 from tupi.results.summary import summary
 from tupi.results.writing import write_result
 from tupi.runtime.errors import InputError
+from tupi.runtime.json_values import plain
 
 LABELS_FILE = "labels.csv"
 Maker = Callable[[], bytes]
@@ -171,7 +171,7 @@ class Decider:
         plan, result = self.decision.plan, self.decision.result
         evidence = None if result.evidence is None else asdict(result.evidence) | {"gain": result.evidence.gain}
         if evidence is not None:
-            evidence = {name: finite(v) if isinstance(v, float) else v for name, v in evidence.items()}
+            evidence = plain(evidence)
         return {
             "number": self.number,
             "method": result.method,

@@ -7,45 +7,30 @@ import zlib
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import sklearn.datasets
 from numpy.typing import NDArray
 
-from tupi.page.source import Origin
-from tupi.rankers import RankSVM
-from tupi.research.datasets.digits import INK_LEVELS, load_digits
-from tupi.research.demo import N_TRAINING, N_TUNING, SEED, SHOWN
-from tupi.results.writing import write_table
+from tupi.inputs.files import InputFiles
+from tupi.research.datasets.digits import INK_LEVELS
+from tupi.research.demo import demo_case
 from tupi.runtime.atomic import write_atomically
 
 SCALE = 8  # screen pixels per pixel of a digit
 
 
-def write_demo_files(folder: Path) -> tuple[Origin, Path]:
+def write_demo_files(folder: Path) -> tuple[InputFiles, Path]:
     """Write the digits, the scores of a ranker that saw one view, and some labels; return them and the pictures.
 
     The scores, views and labels are those of `tupi demo`.
     """
     pictures = folder / "pictures"
     pictures.mkdir(parents=True, exist_ok=True)
-    data = load_digits(SHOWN)
-    (truth,) = data.targets.values()
-    order = np.random.default_rng(SEED).permutation(data.n)
-    training, tuning, _ = np.split(order, [N_TRAINING, N_TRAINING + N_TUNING])
-    own = data.views[SHOWN]
-    scores = RankSVM().fit(own[training], truth[training]).predict(own)
-    write_table(pd.DataFrame({"id": np.arange(data.n), "score": scores}), folder / "scores.csv")
-    write_table(pd.DataFrame({"id": tuning, "digit": truth[tuning]}), folder / "labels.csv")
-    features = {}
-    for name in data.views:
-        if name != SHOWN:
-            np.save(folder / f"{name}.npy", data.views[name])
-            features[name] = str(folder / f"{name}.npy")
+    files = demo_case().write(folder)
     for k, image in enumerate(sklearn.datasets.load_digits().images):
         path = pictures / f"{k}.png"
         if not path.exists():
             write_atomically(path, grey_png(255 - np.round(image * (255 / INK_LEVELS)), SCALE))
-    return Origin(str(folder / "scores.csv"), features, str(folder / "labels.csv")), pictures
+    return files, pictures
 
 
 def grey_png(pixels: NDArray[np.floating], scale: int = 1) -> bytes:

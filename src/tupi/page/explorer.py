@@ -17,13 +17,14 @@ from tupi.embedding.embedding import KERNELS
 from tupi.embedding.restoring import restore
 from tupi.methods import make_method
 from tupi.methods.tupi import LAM_GRID, SIGMA_W2_GRID, Tupi
-from tupi.page.frames import encode, finite, numbers
+from tupi.page.frames import encode
 from tupi.page.knowledge import NOTHING, Known
 from tupi.page.lanes import Lane, Piece
 from tupi.page.looks import LAMS, LAST, WIDTHS, Look, ranks
 from tupi.page.signals import Signal
 from tupi.page.trails import Relabelled, Trails, labelled_score
 from tupi.runtime.errors import InputError
+from tupi.runtime.json_values import finite, numbers
 
 PAUSE = 0.4  # seconds without a move before anything is computed ahead
 CANDIDATE_STEPS = 8  # how far settings are followed that only help to choose questions and to judge

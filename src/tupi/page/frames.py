@@ -49,26 +49,3 @@ def text_arrays(texts: list[str]) -> dict[str, NDArray[Any]]:
     starts = np.zeros(len(encoded) + 1, np.int32)
     np.cumsum([len(one) for one in encoded], out=starts[1:])
     return {"starts": starts, "bytes": np.frombuffer(b"".join(encoded), np.uint8)}
-
-
-def finite(value: float | None) -> float | None:
-    """Return a number as JSON can hold it: what is not finite becomes None."""
-    return float(value) if value is not None and np.isfinite(value) else None
-
-
-def numbers(values: NDArray[Any]) -> list[float | None]:
-    """Return numbers as JSON can hold them."""
-    return [finite(value) for value in np.asarray(values, float).tolist()]
-
-
-def plain(value: Any) -> Any:
-    """Return a value, with all that is inside, as JSON can hold it: numbers that are not finite become None."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, dict):
-        return {str(name): plain(inner) for name, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(inner) for inner in value]
-    if isinstance(value, float):
-        return finite(value)
-    return value if value is None or isinstance(value, (str, int)) else repr(value)

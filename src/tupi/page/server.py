@@ -25,6 +25,7 @@ from tupi.page.frames import encode
 from tupi.page.looks import Look, read_look
 from tupi.page.security import Guard, TooLargeError
 from tupi.page.session import Session
+from tupi.results.report import plotly_script
 from tupi.runtime.errors import InputError
 
 MEDIA_TYPES = {
@@ -49,12 +50,13 @@ class Page:
     def __init__(self, session: Session) -> None:
         self.session = session
         # Read once, so that no request ever names a file.
+        colors = files("tupi.results") / "report_assets" / "colors.css"  # shared with the report
         self._static = {
             entry.name: entry.read_bytes()
-            for entry in (files("tupi.page") / "static").iterdir()
+            for entry in (*(files("tupi.page") / "static").iterdir(), colors)
             if entry.name.rpartition(".")[2] in MEDIA_TYPES
         }
-        self._plotly = _plotly_script()
+        self._plotly = plotly_script()
 
     def routes(self) -> list[Route]:
         """Return all routes."""
@@ -272,12 +274,6 @@ def _changes(session: Session):  # type: ignore[no-untyped-def]
         yield event
     finally:
         leave()
-
-
-def _plotly_script() -> str:
-    from plotly.offline import get_plotlyjs
-
-    return get_plotlyjs()
 
 
 def _error_frame(problem: str) -> bytes:

@@ -4,43 +4,18 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from tupi.inputs.files import read_inputs, read_table
+from tupi.inputs.files import InputFiles, read_table
 from tupi.inputs.files.reading import is_table
 from tupi.page.pictures import Pictures, find_pictures
 from tupi.runtime.errors import InputError
 
 MAX_FACTS = 8  # other columns of the predictions' table that help to tell items apart
-LONGEST_FACT = 200
-
-
-@dataclass(frozen=True)
-class Origin:
-    """The files, as `tupi denoise` is told them.
-
-    Attributes
-    ----------
-    scores : str
-        The predictions.
-    features : mapping of str to str
-        Files by view.
-    labels, id_column, label : str or None
-        As for `tupi.inputs.files.read_inputs`.
-    score : tuple of str
-        Score columns.
-    """
-
-    scores: str
-    features: Mapping[str, str]
-    labels: str | None = None
-    id_column: str | None = None
-    score: tuple[str, ...] = ()
-    label: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +32,7 @@ class Source:
         As for `tupi.denoise`.
     random_state : int
         Seed.
-    origin : Origin or None
+    origin : InputFiles or None
         The files; None for data that came from none.
     pictures : Pictures or None
         A picture per item.
@@ -71,7 +46,7 @@ class Source:
     task: str = "ranking"
     impute: str | None = None
     random_state: int = 0
-    origin: Origin | None = None
+    origin: InputFiles | None = None
     pictures: Pictures | None = None
     facts: pd.DataFrame | None = field(default=None)
 
@@ -125,12 +100,12 @@ class Source:
         words += ["--seed", str(self.random_state), "--out", "better.csv"]
         return shlex.join(words)
 
-    def _origin(self) -> Origin:
-        return self.origin or Origin("scores.csv", {name: f"{name}.npy" for name in self.features})
+    def _origin(self) -> InputFiles:
+        return self.origin or InputFiles("scores.csv", {name: f"{name}.npy" for name in self.features})
 
 
 def read_source(
-    origin: Origin,
+    origin: InputFiles,
     task: str = "ranking",
     impute: str | None = None,
     random_state: int = 0,
@@ -141,7 +116,7 @@ def read_source(
 
     Parameters
     ----------
-    origin : Origin
+    origin : InputFiles
         The files.
     task, impute, random_state
         As for `tupi.denoise`.
@@ -155,9 +130,7 @@ def read_source(
         if table is None or image_column not in table.columns:
             raise InputError(f"--image-column: {origin.scores} has no column {image_column!r}; accepted: one it has.")
         origin = _without(origin, table, image_column)
-    inputs = read_inputs(
-        origin.scores, origin.features, origin.labels, origin.id_column, origin.score, origin.label, task
-    )
+    inputs = origin.read(task)
     names = _names(inputs.predictions)
     pictures = None
     if image_column is not None:
@@ -174,7 +147,7 @@ def read_source(
     )
 
 
-def _without(origin: Origin, table: pd.DataFrame, image_column: str) -> Origin:
+def _without(origin: InputFiles, table: pd.DataFrame, image_column: str) -> InputFiles:
     """Return the origin with its score column named, if only the column of pictures leaves that open."""
     if origin.score:
         return origin
@@ -182,7 +155,7 @@ def _without(origin: Origin, table: pd.DataFrame, image_column: str) -> Origin:
     numeric = [c for c in numeric if c != origin.id_column and c.lower() != "id"]
     if len(numeric) != 1:
         return origin
-    return Origin(origin.scores, origin.features, origin.labels, origin.id_column, (numeric[0],), origin.label)
+    return replace(origin, score=(numeric[0],))
 
 
 def _names(predictions: Any) -> list[str]:

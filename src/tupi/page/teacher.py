@@ -16,7 +16,6 @@ from tupi.methods import make_method
 from tupi.methods.tupi import Tupi
 from tupi.page.answers import Answer, AnswerFile
 from tupi.page.explorer import CANDIDATE_STEPS, Explorer
-from tupi.page.frames import finite
 from tupi.page.judging import judge_answers
 from tupi.page.knowledge import NOTHING, Known, known_from
 from tupi.page.lanes import Lane, Piece
@@ -24,6 +23,7 @@ from tupi.page.pairs import Pair, candidate_weights, next_pair, random_pair
 from tupi.page.signals import Signal
 from tupi.page.trails import Relabelled
 from tupi.runtime.errors import InputError
+from tupi.runtime.json_values import plain
 
 MAX_PENDING = 1_000  # raters with an open question
 
@@ -227,7 +227,7 @@ class Teacher:
             if self._evidence is None:
                 return None
             facts = asdict(self._evidence) | {"gain": self._evidence.gain, "current": self._judged == self._changes}
-        return {name: finite(value) if isinstance(value, float) else value for name, value in facts.items()}
+        return plain(facts)
 
     def _next_judgement(self) -> Piece | None:
         with self._lock:

@@ -1,7 +1,7 @@
 """What the rankers share: how they check their input, and how they are scored."""
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,8 @@ from tupi.rankers.targets import Targets, check_targets
 from tupi.runtime.errors import InputError
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Split = tuple[Floats, Targets, Floats, Targets]  # what trains, and what judges
 
 
 def standardiser(X: Floats) -> StandardScaler:
@@ -43,6 +45,47 @@ class Ranker(BaseEstimator, ABC):
         features = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         return features, check_targets(len(features), y, pairs)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+class ValidatedRanker(Ranker):
+    """A ranker whose settings are chosen by labels that it is not trained on."""
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        pairs: Any = None,
+        X_val: ArrayLike | None = None,
+        y_val: ArrayLike | None = None,
+        pairs_val: Any = None,
+    ) -> Self:
+        """Choose the settings by held-out labels, and fit to values or to pairs.
+
+        Parameters
+        ----------
+        X, y, pairs
+            As in `tupi.rankers.RankSVM.fit`.
+        X_val, y_val, pairs_val : optional
+            Held-out items and their values, or pairs of rows of `X_val`; they choose the settings and are never
+            trained on. Without them some of the labelled items of X are held out for it.
+        """
+        self._check_settings()
+        features, targets = self._check_training(X, y, pairs)
+        return self._fit(features, targets, self._check_validation(X_val, y_val, pairs_val))
+
+    @abstractmethod
+    def _check_settings(self) -> None:
+        """Raise unless all settings can be used."""
+
+    @abstractmethod
+    def _fit(self, features: Floats, targets: Targets, validation: tuple[Floats, Targets] | None) -> Self:
+        """Choose the settings and fit to checked features and targets."""
+
     def _check_validation(
         self, X_val: ArrayLike | None, y_val: ArrayLike | None, pairs_val: Any
     ) -> tuple[Floats, Targets] | None:
@@ -54,7 +97,10 @@ class Ranker(BaseEstimator, ABC):
         features = validate_data(self, X_val, dtype=np.float64, reset=False)
         return features, check_targets(len(features), y_val, pairs_val, "_val")
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
+
+def without(held_out: Integers, X: Floats, targets: Targets) -> Split | None:
+    """Return features and targets without some items, and those of these items; None if either has no pair left."""
+    mask = np.zeros(len(X), dtype=bool)
+    mask[held_out] = True
+    rows, train, judged_rows, judge = targets.split(mask)
+    return (X[rows], train, X[judged_rows], judge) if train.n_pairs and judge.n_pairs else None

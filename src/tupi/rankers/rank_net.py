@@ -8,9 +8,9 @@ from types import ModuleType
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from tupi.rankers.base import Ranker, standardiser
+from tupi.rankers.base import Split, ValidatedRanker, standardiser, without
 from tupi.rankers.targets import Targets
 from tupi.runtime.errors import InputError
 
@@ -29,7 +29,7 @@ class Trained(NamedTuple):
     epoch: int
 
 
-class RankNet(Ranker):
+class RankNet(ValidatedRanker):
     """Multilayer network trained by mini-batches of pairs on the squared hinge loss (label ``e:rankloss``).
 
     Each hidden layer is linear, batch-normalised and rectified; the output is one linear unit. Every shape is
@@ -85,38 +85,12 @@ class RankNet(Ranker):
         self.validation_fraction = validation_fraction
         self.random_state = random_state
 
-    def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike | None = None,
-        *,
-        pairs: Any = None,
-        X_val: ArrayLike | None = None,
-        y_val: ArrayLike | None = None,
-        pairs_val: Any = None,
-    ) -> Self:
-        """Fit to values or to pairs.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-            Features.
-        y : array of shape (n,), optional
-            Values: every pair with ``y_i > y_j`` counts, equal values form none.
-        pairs : tuple (higher, lower) of integer arrays, optional
-            Instead of `y`: row ``higher[p]`` of X ranks above row ``lower[p]``.
-        X_val, y_val, pairs_val : optional
-            Held-out items and their values, or pairs of rows of `X_val`, that choose shape and epochs and are
-            never trained on. Without them a fraction of the labelled items of X is held out for it.
-        """
+    def _fit(self, features: Floats, targets: Targets, validation: tuple[Floats, Targets] | None) -> Self:
         torch = _import_torch()
-        self._check_settings()
-        features, targets = self._check_training(X, y, pairs)
-        validation = self._check_validation(X_val, y_val, pairs_val)
         if validation:
             features_val, judge = validation
         else:
-            features, targets, features_val, judge = self._hold_out(features, targets)
+            features, targets, features_val, judge = self._held_out(features, targets)
         self.scaler_ = standardiser(features)
         inputs, inputs_val = self._inputs(torch, features), self._inputs(torch, features_val)
         trained = {}
@@ -171,20 +145,19 @@ class RankNet(Ranker):
     def _inputs(self, torch: ModuleType, X: Floats) -> Any:
         return torch.from_numpy(self.scaler_.transform(X).astype(np.float32))
 
-    def _hold_out(self, X: Floats, targets: Targets) -> tuple[Floats, Targets, Floats, Targets]:
+    def _held_out(self, X: Floats, targets: Targets) -> Split:
         n_labelled = len(targets.labelled)
         n_held = max(2, round(self.validation_fraction * n_labelled))
-        held_out = np.zeros(len(X), dtype=bool)
-        held_out[targets.hold_out(np.random.default_rng(self.random_state), n_held)] = True
-        rows, train, judged_rows, judge = targets.split(held_out)
-        if not (train.n_pairs and judge.n_pairs):
+        split = without(targets.hold_out(np.random.default_rng(self.random_state), n_held), X, targets)
+        if split is None:
             raise InputError(
                 f"No ordered pair is left when {n_held} of the {n_labelled} labelled items are held out "
                 "to validate: label more items, or give X_val."
             )
-        return X[rows], train, X[judged_rows], judge
+        return split
 
     def _check_settings(self) -> None:
+        _import_torch()
         for name in ("batch_size", "max_epochs", "patience"):
             value = getattr(self, name)
             if not isinstance(value, Integral) or value < 1:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from tupi.rankers.base import Ranker, standardiser
+from tupi.embedding.sparse_solve import conjugate_gradients
+from tupi.rankers.base import Ranker, Split, ValidatedRanker, standardiser, without
 from tupi.rankers.rank_loss import RankLoss
 from tupi.rankers.targets import Targets
 from tupi.runtime.errors import InputError
@@ -58,7 +59,7 @@ def minimise(X: Floats, loss: RankLoss, C: float, w: Floats, tol: float, max_ite
 
         # Solving early systems roughly and late ones well keeps Newton's fast local convergence.
         accuracy = min(0.1, (excess / (excess + objective)) ** 0.25)
-        step = conjugate_gradients(hessian_times, -gradient, accuracy, max_iter=2 * len(w) + 10)
+        step = conjugate_gradients(hessian_times, np.ones(len(w)), -gradient, tol=accuracy, max_iter=2 * len(w) + 10)
         slope, f_step = float(gradient @ step), X @ step
         size = 1.0
         for _ in range(MAX_HALVINGS):
@@ -72,24 +73,6 @@ def minimise(X: Floats, loss: RankLoss, C: float, w: Floats, tol: float, max_ite
             break  # rounding errors exceed what is left to gain
         w, f, at, objective = w_new, f + size * f_step, at_new, objective_new
     return Solution(w, objective, iteration, False)
-
-
-def conjugate_gradients(matrix_times: Callable[[Floats], Floats], b: Floats, accuracy: float, max_iter: int) -> Floats:
-    """Solve a positive definite system from zero, until the residual is below ``accuracy * ||b||``."""
-    x = np.zeros_like(b)
-    residual, direction = b.copy(), b.copy()
-    energy = float(b @ b)
-    target = accuracy**2 * energy
-    for _ in range(max_iter):
-        product = matrix_times(direction)
-        size = energy / float(direction @ product)
-        x += size * direction
-        residual -= size * product
-        previous, energy = energy, float(residual @ residual)
-        if energy <= target:
-            break
-        direction = residual + (energy / previous) * direction
-    return x
 
 
 class _LinearRanker(Ranker):
@@ -176,7 +159,7 @@ class RankSVM(_LinearRanker):
         return self._solve(features, targets, self.C)
 
 
-class RankSVMCV(_LinearRanker):
+class RankSVMCV(ValidatedRanker, _LinearRanker):
     """`RankSVM` with C chosen by pairwise accuracy on held-out labels.
 
     Parameters
@@ -214,34 +197,15 @@ class RankSVMCV(_LinearRanker):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike | None = None,
-        *,
-        pairs: Any = None,
-        X_val: ArrayLike | None = None,
-        y_val: ArrayLike | None = None,
-        pairs_val: Any = None,
-    ) -> Self:
-        """Choose C, then fit to all of X with it.
-
-        Parameters
-        ----------
-        X, y, pairs
-            As in `RankSVM.fit`.
-        X_val, y_val, pairs_val : optional
-            Held-out items and their values, or pairs of rows of `X_val`; they choose C and are never
-            trained on. Without them, `cv` folds over the labelled items of X choose.
-        """
+    def _check_settings(self) -> None:
         _check_settings(tol=self.tol, max_iter=self.max_iter)
         if np.ndim(self.C_grid) != 1 or not len(self.C_grid):
             raise InputError(f"C_grid must be a sequence of numbers, at least one: found {self.C_grid!r}.")
         for C in self.C_grid:
             _check_settings(C_grid=C)
+
+    def _fit(self, features: Floats, targets: Targets, validation: tuple[Floats, Targets] | None) -> Self:
         C_grid = np.sort(np.asarray(self.C_grid, dtype=np.float64))
-        features, targets = self._check_training(X, y, pairs)
-        validation = self._check_validation(X_val, y_val, pairs_val)
         splits = [(features, targets, *validation)] if validation else self._folds(features, targets)
         accuracy, weight = np.zeros(len(C_grid)), 0
         for X_train, train, X_judge, judge in splits:
@@ -252,17 +216,12 @@ class RankSVMCV(_LinearRanker):
         self.C_ = float(C_grid[best])
         return self._solve(features, targets, self.C_)
 
-    def _folds(self, X: Floats, targets: Targets) -> list[tuple[Floats, Targets, Floats, Targets]]:
+    def _folds(self, X: Floats, targets: Targets) -> list[Split]:
         n_labelled = len(targets.labelled)
         if not isinstance(self.cv, Integral) or not 2 <= self.cv <= n_labelled:
             raise InputError(f"cv must be from 2 to the {n_labelled} labelled items: found {self.cv!r}.")
-        splits = []
-        for fold in targets.folds(np.random.default_rng(self.random_state), self.cv):
-            held_out = np.zeros(len(X), dtype=bool)
-            held_out[fold] = True
-            rows, train, judged_rows, judge = targets.split(held_out)
-            if train.n_pairs and judge.n_pairs:
-                splits.append((X[rows], train, X[judged_rows], judge))
+        folds = targets.folds(np.random.default_rng(self.random_state), self.cv)
+        splits = [split for fold in folds if (split := without(fold, X, targets)) is not None]
         if not splits:
             raise InputError(f"No ordered pair is left in the {self.cv} folds of cv: label more items, or give X_val.")
         return splits

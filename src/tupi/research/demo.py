@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from tupi.algorithm.trajectory import Watch
 from tupi.api import denoise
 from tupi.embedding.prepared import Progress, silent
+from tupi.inputs.files import InputFiles
 from tupi.inputs.labels import Values
 from tupi.judging.metrics import pairwise_accuracy
 from tupi.rankers import RankSVM
@@ -27,24 +27,70 @@ N_TRAINING, N_TUNING = 200, 50
 SEED = 0
 
 
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A ranker that saw one view, and what there is to denoise its scores with.
+
+    Attributes
+    ----------
+    view : str
+        The view that the ranker saw.
+    predictions : ndarray of shape (n,)
+        Its scores.
+    features : dict
+        The other views.
+    labels : Values
+        Labels that tune the denoising.
+    unused : Values
+        Labels that neither the ranker nor the denoising sees: they judge both.
+    """
+
+    view: str
+    predictions: FloatArray
+    features: dict[str, FloatArray]
+    labels: Values
+    unused: Values
+
+    def write(self, folder: Path) -> InputFiles:
+        """Write the scores, views and labels as files that `tupi denoise` reads."""
+        folder.mkdir(parents=True, exist_ok=True)
+        scores = pd.DataFrame({"id": np.arange(len(self.predictions)), "score": self.predictions})
+        labels = pd.DataFrame({"id": self.labels.index, "digit": self.labels.values})
+        paths = {}
+        for name, features in self.features.items():
+            paths[name] = str(folder / f"{name}.npy")
+            with replacing(folder / f"{name}.npy") as temporary, temporary.open("wb") as file:
+                np.save(file, features)
+        scores_file, labels_file = (
+            write_table(scores, folder / "scores.csv"),
+            write_table(labels, folder / "labels.csv"),
+        )
+        return InputFiles(str(scores_file), paths, str(labels_file))
+
+
 @dataclass(frozen=True)
 class Trial:
     """One view taken as the predictor's own, and all others as features that it never saw.
 
     Attributes
     ----------
-    view : str
-        The predictor's view.
+    case : Case
+        The predictor and what it left to denoise.
     before, after : float
         Pairwise accuracy of the predictor and of the denoised scores, on items whose labels nobody used.
     result : Denoised
         What `tupi.denoise` returned.
     """
 
-    view: str
+    case: Case
     before: float
     after: float
     result: Denoised
+
+    @property
+    def view(self) -> str:
+        """The predictor's view."""
+        return self.case.view
 
     @property
     def gain(self) -> float:
@@ -81,13 +127,20 @@ class Demo:
         return pd.DataFrame(rows, columns=["view", "before", "after", "gain"])
 
 
-@dataclass(frozen=True)
-class Split:
-    """Which items train the predictor, which tune the denoising, and which judge both."""
+def case_of(data: Dataset, view: str) -> Case:
+    """Deal the items to training, tuning and judging, and train a ranker on one view."""
+    (truth,) = data.targets.values()
+    order = np.random.default_rng(SEED).permutation(data.n)
+    training, tuning, judging = np.split(order, [N_TRAINING, N_TRAINING + N_TUNING])
+    own = data.views[view]
+    scores = RankSVM().fit(own[training], truth[training]).predict(own)
+    others = {name: features for name, features in data.views.items() if name != view}
+    return Case(view, scores, others, Values(tuning, truth[tuning]), Values(judging, truth[judging]))
 
-    training: NDArray[np.intp]
-    tuning: NDArray[np.intp]
-    judging: NDArray[np.intp]
+
+def demo_case() -> Case:
+    """Return the case that the demonstration's report and page are about."""
+    return case_of(load_digits(SHOWN), SHOWN)
 
 
 def run_demo(
@@ -116,13 +169,12 @@ def run_demo(
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
     data = load_digits(SHOWN) if data is None else data
-    (truth,) = data.targets.values()
-    order = np.random.default_rng(SEED).permutation(data.n)
-    split = Split(*np.split(order, [N_TRAINING, N_TRAINING + N_TUNING]))
     trials = []
     for view in data.views:
         part(view)
-        trials.append(_trial(data, truth, split, view, progress, callback))
+        progress("Training the ranker")
+        case = case_of(data, view)
+        trials.append(_trial(case, progress, callback))
     shown = next(trial for trial in trials if trial.view == data.baseline[0])
     progress("Writing")
     files = {
@@ -132,47 +184,28 @@ def run_demo(
     }
     if report:
         files["report"] = shown.result.report(out / "report.html")
-    command = _write_inputs(out, data, truth, split, shown)
-    demo = Demo(tuple(trials), data.n, len(split.judging), files, command)
+    command = _command(shown.case.write(out / "inputs"), out)
+    demo = Demo(tuple(trials), data.n, len(shown.case.unused.index), files, command)
     write_table(demo.table, files["accuracy"])
     return demo
 
 
-def _trial(
-    data: Dataset, truth: FloatArray, split: Split, view: str, progress: Progress, callback: Watch | None
-) -> Trial:
-    """Train a ranker on one view and denoise its scores with the others."""
-    progress("Training the ranker")
-    own = data.views[view]
-    scores = RankSVM().fit(own[split.training], truth[split.training]).predict(own)
-    ids = pd.RangeIndex(data.n, name="id")
+def _trial(case: Case, progress: Progress, callback: Watch | None) -> Trial:
+    """Denoise the scores of a ranker with the views that it never saw, and judge them."""
     result = denoise(
-        pd.Series(scores, index=ids),
-        {name: features for name, features in data.views.items() if name != view},
-        Values(split.tuning, truth[split.tuning]),
+        pd.Series(case.predictions, index=pd.RangeIndex(len(case.predictions), name="id")),
+        case.features,
+        case.labels,
         random_state=SEED,
         callback=callback,
         progress=progress,
     )
     assert isinstance(result, Denoised)  # arrays are denoised in memory
-    unused = Values(split.judging, truth[split.judging])
-    return Trial(view, pairwise_accuracy(scores, unused), pairwise_accuracy(result.predictions, unused), result)
+    before, after = (pairwise_accuracy(scores, case.unused) for scores in (case.predictions, result.predictions))
+    return Trial(case, before, after, result)
 
 
-def _write_inputs(out: Path, data: Dataset, truth: FloatArray, split: Split, shown: Trial) -> str:
-    """Write what the shown trial began with, and return the command that repeats it."""
-    folder = out / "inputs"
-    folder.mkdir(exist_ok=True)
-    scores = pd.DataFrame({"id": np.arange(data.n), "score": shown.result.initial})
-    labels = pd.DataFrame({"id": split.tuning, "digit": truth[split.tuning]})
-    write_table(scores, folder / "scores.csv")
-    write_table(labels, folder / "labels.csv")
-    words = ["tupi denoise", str(folder / "scores.csv")]
-    for name in data.views:
-        if name != shown.view:
-            path = folder / f"{name}.npy"
-            with replacing(path) as temporary, temporary.open("wb") as file:
-                np.save(file, data.views[name])
-            words.append(f"--features {name}={path}")
-    words.append(f"--labels {folder / 'labels.csv'} --out {out / 'again.csv'}")
-    return " ".join(words)
+def _command(files: InputFiles, out: Path) -> str:
+    """Return the command that denoises the files."""
+    features = [f"--features {name}={path}" for name, path in files.features.items()]
+    return " ".join(["tupi denoise", files.scores, *features, f"--labels {files.labels} --out {out / 'again.csv'}"])

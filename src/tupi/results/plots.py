@@ -12,12 +12,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from tupi.judging.evidence import Evidence
 from tupi.judging.metrics import metric_named
-from tupi.results.result import Denoised
+from tupi.results.outcome import Outcome
 from tupi.results.summary import shortened, three_decimals
+from tupi.runtime.json_values import numbers
 
 Figure: TypeAlias = dict[str, Any]
 
@@ -45,17 +46,17 @@ MAX_BARS = 41
 N_MOVERS = 20
 
 
-def item_names(result: Denoised, items: NDArray[np.int64]) -> list[str]:
+def item_names(result: Outcome, items: NDArray[np.int64]) -> list[str]:
     """Return ids as text, or positions where there are none."""
     return [str(name) for name in (items if result.index is None else result.index[items])]
 
 
-def class_names(result: Denoised) -> list[str]:
+def class_names(result: Outcome) -> list[str]:
     """Return the names of the class columns as text."""
     return [str(name) for name in result.classes or range(result.initial.shape[1])]
 
 
-def movers(result: Denoised, top: int = N_MOVERS) -> NDArray[np.int64]:
+def movers(result: Outcome, top: int = N_MOVERS) -> NDArray[np.int64]:
     """Return the positions of the items that changed most, the biggest change first; unchanged ones are left out.
 
     For ranking by places, for regression by value, for classification by the largest change of a class score.
@@ -66,7 +67,7 @@ def movers(result: Denoised, top: int = N_MOVERS) -> NDArray[np.int64]:
     return order[size[order] > 0]
 
 
-def _change(result: Denoised) -> NDArray[Any]:
+def _change(result: Outcome) -> NDArray[Any]:
     """Return what each item moved by: places gained for ranking, else the difference of values."""
     if result.task == "ranking":
         table = result.to_frame()
@@ -74,7 +75,7 @@ def _change(result: Denoised) -> NDArray[Any]:
     return result.predictions - result.initial
 
 
-def score_scatter(result: Denoised, max_points: int = MAX_POINTS) -> Figure:
+def score_scatter(result: Outcome, max_points: int = MAX_POINTS) -> Figure:
     """Return old against new scores, with the biggest movers marked.
 
     Of more than ``max_points`` items, that many are shown: evenly spaced along the initial order, the same each time.
@@ -85,14 +86,14 @@ def score_scatter(result: Denoised, max_points: int = MAX_POINTS) -> Figure:
     if n > max_points:
         shown = np.sort(np.argsort(before, kind="stable")[np.linspace(0, n - 1, max_points).astype(int)])
     moved = movers(result)
-    ends = _numbers([min(before.min(), after.min()), max(before.max(), after.max())])
+    ends = numbers([min(before.min(), after.min()), max(before.max(), after.max())])
     traces = [
         {
             "type": "scatter",
             "mode": "markers",
             "name": name,
-            "x": _numbers(before[items]),
-            "y": _numbers(after[items]),
+            "x": numbers(before[items]),
+            "y": numbers(after[items]),
             "text": [_label(name, 60) for name in item_names(result, items)],
             "hovertemplate": "%{text}<br>before %{x:.4~g}<br>after %{y:.4~g}<extra></extra>",
             "marker": marker,
@@ -116,7 +117,7 @@ def score_scatter(result: Denoised, max_points: int = MAX_POINTS) -> Figure:
     return _figure([line, *traces], alt, _axis("before", tickformat="~g"), _axis("after", tickformat="~g"), legend=True)
 
 
-def change_histogram(result: Denoised) -> Figure:
+def change_histogram(result: Outcome) -> Figure:
     """Return how far the items moved: in places for ranking, in units of the prediction for regression."""
     change = _change(result)
     if result.task == "ranking":
@@ -133,7 +134,7 @@ def change_histogram(result: Denoised) -> Figure:
     counts = np.histogram(change, edges)[0]
     bars = {
         "type": "bar",
-        "x": _numbers(centres),
+        "x": numbers(centres),
         "y": counts.tolist(),
         "width": width,
         "marker": {"color": [COLORS[0] if c > 0 else COLORS[1] if c < 0 else NEUTRAL for c in centres]},
@@ -147,14 +148,14 @@ def change_histogram(result: Denoised) -> Figure:
     return _figure([bars], alt, _axis(unit, tickformat="~g"), _axis("items"), bargap=0)
 
 
-def class_changes(result: Denoised) -> pd.DataFrame:
+def class_changes(result: Outcome) -> pd.DataFrame:
     """Return how many items went from each class (row) to each class (column), by their highest score."""
     names, c = class_names(result), result.initial.shape[1]
     pairs = result.initial.argmax(axis=1) * c + result.predictions.argmax(axis=1)
     return pd.DataFrame(np.bincount(pairs, minlength=c * c).reshape(c, c), index=names, columns=names)
 
 
-def class_matrix(result: Denoised) -> Figure:
+def class_matrix(result: Outcome) -> Figure:
     """Return the numbers of items that changed class, from rows to columns; who stayed is left out."""
     table = class_changes(result)
     counts = table.to_numpy().astype(float)
@@ -172,7 +173,7 @@ def class_matrix(result: Denoised) -> Figure:
         "type": "heatmap",
         "x": places,
         "y": places,
-        "z": [_numbers(row) for row in counts],
+        "z": [numbers(row) for row in counts],
         "text": [["" if np.isnan(v) else f"{int(v):,}" for v in row] for row in counts],
         "texttemplate": "%{text}" if len(table) <= MAX_CLASSES else "",
         "xgap": 1,
@@ -188,7 +189,7 @@ def class_matrix(result: Denoised) -> Figure:
     return _figure([cells], alt, _axis("class after", **ticks), _axis("class before", autorange="reversed", **ticks))
 
 
-def weight_lines(result: Denoised) -> Figure:
+def weight_lines(result: Outcome) -> Figure:
     """Return the weight of each view along the steps; of many views, those that weigh most at the end."""
     weights = result.weights
     heaviest = weights.iloc[-1].fillna(0.0).sort_values(ascending=False, kind="stable").index[:MAX_VIEWS]
@@ -199,7 +200,7 @@ def weight_lines(result: Denoised) -> Figure:
             "mode": "lines+markers",
             "name": _label(view),
             "x": steps,
-            "y": _numbers(weights[view]),
+            "y": numbers(weights[view]),
             "line": {"color": COLORS[k % len(COLORS)], "dash": DASHES[k // len(COLORS) % len(DASHES)], "width": 2},
             "marker": {"symbol": MARKERS[k % len(MARKERS)], "size": 7},
             "hovertemplate": "%{fullData.name}<br>step %{x}: weight %{y:.3f}<extra></extra>",
@@ -218,7 +219,7 @@ def weight_lines(result: Denoised) -> Figure:
     )
 
 
-def dependence_bars(result: Denoised) -> Figure:
+def dependence_bars(result: Outcome) -> Figure:
     """Return the normalised HSIC of predictions and views, before and after; of many views, the largest."""
     table = result.dependence
     largest = table[["before", "after"]].max(axis=1).sort_values(ascending=False, kind="stable").index[:MAX_VIEWS]
@@ -229,7 +230,7 @@ def dependence_bars(result: Denoised) -> Figure:
             "type": "bar",
             "orientation": "h",
             "name": when,
-            "x": _numbers(table[when]),
+            "x": numbers(table[when]),
             "y": places,
             "marker": {"color": color},
             "hovertemplate": "%{y}, " + when + ": %{x:.3f}<extra></extra>",
@@ -251,14 +252,14 @@ def dependence_bars(result: Denoised) -> Figure:
     )
 
 
-def score_steps(result: Denoised, metric: str) -> Figure:
+def score_steps(result: Outcome, metric: str) -> Figure:
     """Return the score on the labels along the steps; ``result.history`` must have it."""
     scores, steps = result.history["score"], [int(step) for step in result.history.index]
     line = {
         "type": "scatter",
         "mode": "lines+markers",
         "x": steps,
-        "y": _numbers(scores),
+        "y": numbers(scores),
         "line": {"color": COLORS[0], "width": 2},
         "marker": {"size": 7},
         "hovertemplate": "step %{x}: %{y:.4f}<extra></extra>",
@@ -275,13 +276,13 @@ def gain_interval(evidence: Evidence) -> Figure:
     point = {
         "type": "scatter",
         "mode": "markers",
-        "x": _numbers([gain]),
+        "x": numbers([gain]),
         "y": [0],
         "error_x": {
             "type": "data",
             "symmetric": False,
-            "array": _numbers([high - gain]),
-            "arrayminus": _numbers([gain - low]),
+            "array": numbers([high - gain]),
+            "arrayminus": numbers([gain - low]),
             "color": COLORS[0],
             "thickness": 3,
             "width": 8,
@@ -296,7 +297,7 @@ def gain_interval(evidence: Evidence) -> Figure:
     hidden = {"visible": False, "range": [-1, 1]}
     ends = (min(low, 0.0), max(high, 0.0))
     margin = 0.1 * (ends[1] - ends[0]) or 1.0
-    x = _axis(f"gain in {metric.axis}", range=_numbers([ends[0] - margin, ends[1] + margin]))
+    x = _axis(f"gain in {metric.axis}", range=numbers([ends[0] - margin, ends[1] + margin]))
     return _figure([point], alt, x, hidden, shapes=shapes, height=170)
 
 
@@ -335,8 +336,3 @@ def _odd_at_least(width: float) -> int:
 def _label(text: str, longest: int = 24) -> str:
     """Return text that plotly shows as it is: shortened, and free of what it would take for markup."""
     return escape(shortened(text, longest), quote=False)
-
-
-def _numbers(values: ArrayLike) -> list[float | None]:
-    """Return numbers as JSON can hold them: what is not finite becomes None."""
-    return [value if np.isfinite(value) else None for value in np.asarray(values, dtype=np.float64).tolist()]

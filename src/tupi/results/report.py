@@ -16,7 +16,7 @@ import numpy as np
 from tupi.embedding.relevance import LEVEL
 from tupi.judging.evidence import amount
 from tupi.results import plots
-from tupi.results.result import Denoised
+from tupi.results.outcome import Outcome
 from tupi.results.summary import NOUNS, evidence_verdict, judged, key_figures, significant, summary, three_decimals
 from tupi.runtime.atomic import write_atomically
 from tupi.runtime.errors import InputError
@@ -28,12 +28,12 @@ N_CLASS_CHANGES = 10
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:"
 
 
-def write_report(result: Denoised, path: Path) -> Path:
+def write_report(result: Outcome, path: Path) -> Path:
     """Write a self-contained HTML report, whole or not at all, and return its path.
 
     Parameters
     ----------
-    result : Denoised
+    result : Outcome
         What to report on.
     path : Path
         The file to write.
@@ -49,7 +49,7 @@ def write_report(result: Denoised, path: Path) -> Path:
     return write_atomically(path, render(result).encode("utf-8", "backslashreplace"))
 
 
-def render(result: Denoised) -> str:
+def render(result: Outcome) -> str:
     """Return the report as HTML text."""
     sections = (
         ("Summary", _summary(result)),
@@ -75,9 +75,9 @@ def render(result: Denoised) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <style>
-{_asset("report.css")}</style>
+{_asset("colors.css")}{_asset("report.css")}</style>
 <script>
-{_plotly_script()}
+{plotly_script()}
 </script>
 </head>
 <body>
@@ -100,7 +100,8 @@ def _asset(name: str) -> str:
     return (files("tupi.results") / "report_assets" / name).read_text(encoding="utf-8")
 
 
-def _plotly_script() -> str:
+def plotly_script() -> str:
+    """Return plotly's script as its package ships it."""
     try:
         from plotly.offline import get_plotlyjs
     except ImportError:
@@ -108,7 +109,7 @@ def _plotly_script() -> str:
     return get_plotlyjs()
 
 
-def _summary(result: Denoised) -> str:
+def _summary(result: Outcome) -> str:
     key = "".join(f"<div><dt>{escape(what)}</dt><dd>{escape(value)}</dd></div>" for what, value in key_figures(result))
     notes = "".join(f"<li>{escape(note)}</li>" for note in result.notes)
     return (
@@ -117,7 +118,7 @@ def _summary(result: Denoised) -> str:
     )
 
 
-def _before_after(result: Denoised) -> str:
+def _before_after(result: Outcome) -> str:
     if not result.changed:
         return (
             f"<p>All {len(result.initial):,} predictions are exactly what came in: there is nothing to compare.</p>\n"
@@ -143,7 +144,7 @@ def _before_after(result: Denoised) -> str:
     )
 
 
-def _class_changes(result: Denoised) -> str:
+def _class_changes(result: Outcome) -> str:
     table = plots.class_changes(result)
     counts = table.to_numpy()
     moved = int(counts.sum() - np.trace(counts))
@@ -167,7 +168,7 @@ def _class_changes(result: Denoised) -> str:
     return first + _pair(_plot("classes", "Who changed class", plots.class_matrix(result), caption), changes) + sizes
 
 
-def _views(result: Denoised) -> str:
+def _views(result: Outcome) -> str:
     weights, dependence = result.weights, result.dependence
     many = (
         f" The {plots.MAX_VIEWS} largest of {len(dependence)} are drawn." if len(dependence) > plots.MAX_VIEWS else ""
@@ -196,7 +197,7 @@ def _views(result: Denoised) -> str:
     )
 
 
-def _movers(result: Denoised) -> str:
+def _movers(result: Outcome) -> str:
     items = plots.movers(result)
     if not len(items):
         return "<p>No item moved.</p>"
@@ -227,7 +228,7 @@ def _movers(result: Denoised) -> str:
     return _table(caption, header, rows)
 
 
-def _evidence(result: Denoised) -> str:
+def _evidence(result: Outcome) -> str:
     evidence = result.evidence
     if evidence is None:
         return (
@@ -252,7 +253,7 @@ def _evidence(result: Denoised) -> str:
     return f"<p>{escape(text)}</p>\n" + _pair(*figures)
 
 
-def _settings(result: Denoised) -> str:
+def _settings(result: Outcome) -> str:
     settings = [("method", result.method), ("task", result.task)]
     settings += [(name, _setting(value)) for name, value in result.params.items()]
     versions = [("Python", platform.python_version()), *((name, version(name)) for name in PACKAGES)]

@@ -10,19 +10,19 @@ import pandas as pd
 from tupi.embedding.relevance import LEVEL
 from tupi.judging.evidence import Evidence, amount
 from tupi.judging.metrics import metric_named
-from tupi.results.result import Denoised
+from tupi.results.outcome import Outcome
 
 N_NAMES = 5  # more names than that are counted, not listed
 EVEN = 1.25  # weights within this factor are about the same
 NOUNS = {"ranking": "scores", "regression": "predictions", "classification": "class scores"}
 
 
-def summary(result: Denoised) -> list[str]:
+def summary(result: Outcome) -> list[str]:
     """Return three sentences for a person in a hurry: what was done, which views counted, what the labels say."""
     return [_done(result), _views(result), _judgement(result.evidence)]
 
 
-def key_figures(result: Denoised) -> list[tuple[str, str]]:
+def key_figures(result: Outcome) -> list[tuple[str, str]]:
     """Return the few figures to know, each with what it is."""
     figures = [("items", f"{len(result.initial):,}"), ("views", f"{len(result.dependence)}")]
     if result.changed and result.initial.ndim == 2:
@@ -42,7 +42,7 @@ def key_figures(result: Denoised) -> list[tuple[str, str]]:
     return figures
 
 
-def rank_correlation(result: Denoised) -> float:
+def rank_correlation(result: Outcome) -> float:
     """Return Spearman's correlation of the predictions before and after; NaN if either is constant."""
     before, after = (pd.Series(values).rank() for values in (result.initial, result.predictions))
     return float(before.corr(after))
@@ -85,7 +85,7 @@ def shortened(name: str, longest: int = 40) -> str:
     return name if len(name) <= longest else f"{name[:head]}…{name[len(name) - (longest - head - 1) :]}"
 
 
-def _done(result: Denoised) -> str:
+def _done(result: Outcome) -> str:
     n, noun, views = len(result.initial), NOUNS[result.task], list(result.dependence.index)
     seen = f"{amount(len(views), 'view')} of them that the predictor never saw ({_names(views)})"
     if not result.changed:
@@ -102,7 +102,7 @@ def _done(result: Denoised) -> str:
     return start + f"half of the items moved by at most {amount(places, 'place')} in the ranking."
 
 
-def _views(result: Denoised) -> str:
+def _views(result: Outcome) -> str:
     weights, dependence = result.weights.iloc[-1], result.dependence
     top = str(dependence["after"].fillna(0.0).idxmax())
     if not result.changed and len(dependence) == 1:
@@ -144,7 +144,7 @@ def _judgement(evidence: Evidence | None) -> str:
     )
 
 
-def _new_classes(result: Denoised) -> int:
+def _new_classes(result: Outcome) -> int:
     return int((result.initial.argmax(axis=1) != result.predictions.argmax(axis=1)).sum())
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from tupi.inputs.files.reading import NO_PYARROW, SEPARATORS, SUFFIXES, TABLES
-from tupi.results.result import Denoised
+from tupi.results.outcome import Outcome
+from tupi.results.saving import id_array
 from tupi.runtime.atomic import replacing
 from tupi.runtime.errors import InputError
 
@@ -29,10 +30,10 @@ def check_output(option: str, path: Path, suffixes: tuple[str, ...] = SUFFIXES) 
         raise InputError(f"{option}: {NO_PYARROW}")
 
 
-def write_result(result: Denoised, path: str | Path) -> Path:
+def write_result(result: Outcome, path: str | Path) -> Path:
     """Write the predictions of a result, by suffix.
 
-    CSV, TSV and Parquet files hold `Denoised.to_frame` with the ids, if there are any, as the first column. NPY files
+    CSV, TSV and Parquet files hold `Outcome.to_frame` with the ids, if there are any, as the first column. NPY files
     hold the predictions alone, NPZ files arrays ``initial``, ``prediction`` and, where there are any, ``id`` and
     ``classes``.
     """
@@ -51,8 +52,7 @@ def write_result(result: Denoised, path: str | Path) -> Path:
         raise InputError(f"{path}: found the suffix {path.suffix!r}; accepted: {', '.join(SUFFIXES)}.")
     arrays = {"initial": result.initial, "prediction": result.predictions}
     if result.index is not None:
-        numeric = result.index.dtype.kind in "iuf"
-        arrays["id"] = result.index.to_numpy() if numeric else result.index.astype(str).to_numpy(dtype=str)
+        arrays["id"] = id_array(result.index)
     if result.classes is not None:
         arrays["classes"] = np.array([str(name) for name in result.classes])
     with replacing(path) as temporary, temporary.open("wb") as file:

@@ -12,16 +12,14 @@ from tupi.algorithm.engines.table import Table
 from tupi.algorithm.engines.tabulate import tabulate
 from tupi.algorithm.engines.workspace import Workspace
 from tupi.embedding.embedding import padded
-from tupi.embedding.hsic import KernelMoments
+from tupi.embedding.hsic import KernelMoments, alignment
 
 Matrix = NDArray[np.float64]
 
 
 def dependence(table: Table, sums: Matrix, tally: Matrix, offsets: NDArray[np.int64]) -> Vector:
     """Return the normalised HSIC of the predictions with each view, whose columns begin at ``offsets``."""
-    products = sums.T @ table.phi
-    per_view = np.add.reduceat(np.einsum("ij,ij->i", products, products), offsets[:-1])
-    return per_view / np.linalg.norm(table.gram(tally)[0])
+    return alignment(sums.T @ table.phi, offsets, table.gram(tally)[0])
 
 
 def moments(table: Table, tally: Matrix, n: int) -> KernelMoments:

@@ -94,7 +94,10 @@ def _multiply_same(W: Array, at: int, rows: Any, shares: Any, b: int, H: Array, 
 
 @part_of_a_loop
 def _multiply_any(W: Array, at: int, rows: Any, shares: Any, cells: Any, H: Array, first: int, sums: Any) -> Any:
-    """Do the same for four rows in cells of their own."""
+    """Do the same for four rows in cells of their own.
+
+    It is written out beside `_multiply_same`, which reads the table once for all four rows: that is where it is fast.
+    """
     i, j, k, m = rows
     s, t, u, v = shares
     a, b, c, d = cells

@@ -1,10 +1,11 @@
 """Files that `tupi.denoise` takes: CSV, TSV, Parquet, NPY and NPZ."""
 
-from tupi.inputs.files.inputs import Inputs, read_inputs, read_two
+from tupi.inputs.files.inputs import InputFiles, Inputs, read_inputs, read_two
 from tupi.inputs.files.reading import SUFFIXES, read_arrays, read_table
 
 __all__ = [
     "SUFFIXES",
+    "InputFiles",
     "Inputs",
     "read_arrays",
     "read_inputs",

@@ -18,6 +18,39 @@ from tupi.runtime.errors import InputError
 Array = NDArray[Any]
 
 
+@dataclass(frozen=True)
+class InputFiles:
+    """Which files a run reads, as a command line names them.
+
+    Attributes
+    ----------
+    scores : str
+        The predictions; empty where a demonstration takes the place of files.
+    features : mapping of str to str
+        Files by view.
+    labels : str or None
+        The labels.
+    id_column, score, label
+        Which columns to take for what, see `read_inputs`.
+    """
+
+    scores: str
+    features: Mapping[str, str]
+    labels: str | None = None
+    id_column: str | None = None
+    score: tuple[str, ...] = ()
+    label: str | None = None
+
+    @property
+    def paths(self) -> list[str]:
+        """All files, as they were named."""
+        return [path for path in (self.scores, self.labels, *self.features.values()) if path]
+
+    def read(self, task: str = "ranking") -> Inputs:
+        """Read them all, see `read_inputs`."""
+        return read_inputs(self.scores, self.features, self.labels, self.id_column, self.score, self.label, task)
+
+
 @dataclass(frozen=True, eq=False)
 class Inputs:
     """What the files hold, in the order of the predictions.

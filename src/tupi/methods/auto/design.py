@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from tupi.embedding.gaussian import squared_distances
 from tupi.embedding.prepared import Prepared
 from tupi.embedding.relevance import evenly
-from tupi.methods.auto.kernels import GRAPH_STRENGTHS, Kernels, at_once, gaussian, kernels, squared_distances
+from tupi.methods.auto.kernels import GRAPH_STRENGTHS, Kernels, at_once, gaussian, kernels
 from tupi.methods.auto.labelfree import TOL, LabelFree, thinned
 from tupi.methods.auto.preferences import SCALE
 from tupi.methods.auto.process import LOG_PRIOR_NOISE

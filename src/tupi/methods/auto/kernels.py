@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tupi.embedding.gaussian import squared_distances
 from tupi.embedding.graphs import Graph
 from tupi.embedding.prepared import Prepared
 from tupi.embedding.relevance import evenly
@@ -158,12 +159,6 @@ def view_kernels(
     distances = squared_distances(H, chosen)
     width = max(float(np.median(distances[evenly(len(H), BANDWIDTH_ITEMS)])), 1e-12)
     return linear / scale, scale, gaussian(distances, width), width
-
-
-def squared_distances(X: NDArray[np.floating], Y: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Return squared distances between all rows of X and Y."""
-    squares = np.einsum("ij,ij->i", X, X)[:, None] + np.einsum("ij,ij->i", Y, Y)
-    return np.maximum(squares - 2 * (X @ Y.T), 0.0)
 
 
 def gaussian(distances: NDArray[np.floating], width: float) -> NDArray[np.floating]:

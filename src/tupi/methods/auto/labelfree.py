@@ -7,11 +7,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.stats import norm, rankdata
 
-from tupi.embedding.graphs import Graph, Neighbors
+from tupi.embedding.graphs import Graph, Neighbors, product_width_graph
 from tupi.embedding.neighbors import Points, nearest_points
 from tupi.embedding.prepared import Prepared
 from tupi.embedding.relevance import Block, Relations, Relevance, content_order, relations, sort_views
@@ -191,18 +190,9 @@ def smooth(f: Array, near: Neighbors) -> Array:
 
 def self_tuning_graph(near: Neighbors) -> Graph:
     """Return the graph with weights exp(-d_ij^2 / (s_i s_j)), s_i the distance to the seventh neighbour."""
-    n, k = near.indices.shape
-    exists = np.isfinite(near.distances)
-    distances = np.where(exists, near.distances, 0.0)
-    widths = np.maximum(distances[:, min(WIDTH_NEIGHBOR, k) - 1], 1e-12)
-    values = np.exp(-(distances**2) / (widths[:, None] * widths[near.indices])) + FAINT
-    entries = (np.where(exists, values, 0.0).ravel(), near.indices.ravel(), np.arange(0, n * k + 1, k))
-    directed = sp.csr_array(entries, shape=(n, n))
-    directed.eliminate_zeros()
-    weights = sp.csr_array(directed.maximum(directed.T))
-    degrees = weights @ np.ones(n)
-    mean = degrees.mean() if degrees.any() else 1.0
-    single: list[Any] = [(one / mean).astype(np.float32) for one in (weights, degrees)]
+    graph = product_width_graph(near, WIDTH_NEIGHBOR, FAINT)
+    mean = graph.degrees.mean() if graph.degrees.any() else 1.0
+    single: list[Any] = [(one / mean).astype(np.float32) for one in (graph.weights, graph.degrees)]
     return Graph(*single)
 
 

@@ -37,11 +37,7 @@ def load_awa(*, progress: Progress | None = None) -> Dataset:
     ``Features/<set>/<animal>/<animal>_0001.txt`` with one picture's numbers each), or the archives
     ``AwA-base.tar.bz2`` and ``AwA-features-<set>.tar.bz2`` there, in the cache or at their public home.
     Reading the archives takes minutes.
-
-    Parameters
-    ----------
-    progress : callable, optional
-        Called with (bytes received, bytes in all or None) during a download.
+    During a download ``progress`` is called with (bytes received, bytes in all or None).
 
     Returns
     -------

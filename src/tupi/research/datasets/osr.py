@@ -23,11 +23,7 @@ def load_osr(*, progress: Progress | None = None) -> Dataset:
 
     Files: ``osr.npz`` in ``TUPI_DATA``, or ``relative_attributes_v2.zip`` there, in the cache or at its
     public home. ``osr_thumbs.zip`` in ``TUPI_DATA``, where it exists, holds a small picture per item.
-
-    Parameters
-    ----------
-    progress : callable, optional
-        Called with (bytes received, bytes in all or None) during a download.
+    During a download ``progress`` is called with (bytes received, bytes in all or None).
 
     Returns
     -------
@@ -41,15 +37,12 @@ def load_osr(*, progress: Progress | None = None) -> Dataset:
         else "GIST recomputed from the images (on PubFig the same computation has mean row correlation 0.998 "
         "with the authors' GIST)"
     )
-    return Dataset(
+    return data.dataset(
+        ATTRIBUTES,
+        N_ITEMS,
+        {"gist": data.feat},
         name="osr",
-        views={"gist": data.feat},
-        targets=data.targets(ATTRIBUTES),
-        baseline=("gist",),
-        classes=data.classes,
-        ids=data.ids,
         images=in_data_folder(THUMBNAILS),
-        real=len(data.feat) == N_ITEMS,
         note=(
             "Images of Oliva and Torralba, attribute orders of Parikh and Grauman, Relative Attributes "
             f"(ICCV 2011); {gist}. Orders are given per kind of scene, so all images of one kind tie."

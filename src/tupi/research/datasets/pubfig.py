@@ -34,11 +34,7 @@ def load_pubfig(*, progress: Progress | None = None) -> Dataset:
 
     Files: ``pubfig.npz`` in ``TUPI_DATA``, or ``relative_attributes_v2.zip`` there, in the cache or at its
     public home.
-
-    Parameters
-    ----------
-    progress : callable, optional
-        Called with (bytes received, bytes in all or None) during a download.
+    During a download ``progress`` is called with (bytes received, bytes in all or None).
 
     Returns
     -------
@@ -46,14 +42,11 @@ def load_pubfig(*, progress: Progress | None = None) -> Dataset:
         772 items, 11 targets, 8 classes (the people).
     """
     data = read_class_orders("pubfig", progress)
-    return Dataset(
+    return data.dataset(
+        ATTRIBUTES,
+        N_ITEMS,
+        {"gist": data.feat[:, :GIST_COLUMNS], "color": data.feat[:, GIST_COLUMNS:]},
         name="pubfig",
-        views={"gist": data.feat[:, :GIST_COLUMNS], "color": data.feat[:, GIST_COLUMNS:]},
-        targets=data.targets(ATTRIBUTES),
-        baseline=("gist", "color"),
-        classes=data.classes,
-        ids=data.ids,
-        real=len(data.feat) == N_ITEMS,
         note=(
             "Parikh and Grauman, Relative Attributes (ICCV 2011): the authors' features and orders. Orders "
             "are given per person, so all images of one person tie, and ranks are not always consecutive."

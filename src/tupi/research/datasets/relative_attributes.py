@@ -9,10 +9,11 @@ class's place. PubFig and OSR come in one archive of Parikh and Grauman, *Relati
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from tupi.research.datasets.dataset import FloatArray, IntArray
+from tupi.research.datasets.dataset import Dataset, FloatArray, IntArray
 from tupi.research.datasets.fetch import Progress, find_or_download, in_data_folder
 from tupi.research.datasets.matlab import cell_strings, read_mat, read_zip_member
 from tupi.runtime.errors import InputError
@@ -59,6 +60,13 @@ class ClassOrders:
                 f"1 to {self.order.shape[1]} are accepted"
             )
         return {name: row[self.classes].astype(float) for name, row in zip(attributes, self.order, strict=True)}
+
+    def dataset(self, attributes: tuple[str, ...], n_items: int, views: dict[str, FloatArray], **more: Any) -> Dataset:
+        """Return the dataset whose baseline is all of its views, real if it has as many items as the published one."""
+        targets, real = self.targets(attributes), len(self.feat) == n_items
+        return Dataset(
+            views=views, targets=targets, baseline=tuple(views), classes=self.classes, ids=self.ids, real=real, **more
+        )
 
 
 def read_class_orders(folder: str, progress: Progress | None) -> ClassOrders:

@@ -56,14 +56,11 @@ def load_shoes() -> Dataset:
         order=file["orders"],
         ids=cell_strings(file["im_names"]),
     )
-    return Dataset(
+    return data.dataset(
+        ATTRIBUTES,
+        N_ITEMS,
+        {"gist": data.feat[:, :-COLOR_COLUMNS], "color": data.feat[:, -COLOR_COLUMNS:]},
         name="shoes",
-        views={"gist": data.feat[:, :-COLOR_COLUMNS], "color": data.feat[:, -COLOR_COLUMNS:]},
-        targets=data.targets(ATTRIBUTES),
-        baseline=("gist", "color"),
-        classes=data.classes,
-        ids=data.ids,
-        real=len(data.feat) == N_ITEMS,
         note=(
             "Kovashka, Parikh and Grauman, WhittleSearch (CVPR 2012); not yet run on the real archive. The "
             "names of the label variables follow public programs that read the file; that the features are "

@@ -19,8 +19,6 @@ from tupi.research.experiments.page import check, picture, table
 from tupi.research.experiments.store import Cell, Store
 from tupi.runtime.threads import available_cores, threads_for
 
-SECONDS_PER_ITEM = {"fused": 8e-5, "reference": 6e-4, "exact": 1e-2}
-
 
 @dataclass(frozen=True)
 class Scaling(Experiment):

@@ -1,0 +1,73 @@
+"""What came out of denoising: a plain record on which sentences, figures, reports and files are built."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tupi.algorithm.denoiser import Step
+from tupi.judging.evidence import Evidence
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Predictions before and after, with everything that explains them; `tupi.Denoised` says what each field is."""
+
+    predictions: NDArray[np.float64]
+    initial: NDArray[np.float64]
+    weights: pd.DataFrame
+    dependence: pd.DataFrame
+    evidence: Evidence | None
+    method: str
+    params: dict[str, Any]
+    history: pd.DataFrame
+    task: str = "ranking"
+    index: pd.Index | None = None
+    classes: tuple[Any, ...] | None = None
+    notes: tuple[str, ...] = field(default=())
+    uncertainty: NDArray[np.float64] | None = None
+    suggested: NDArray[np.int64] | None = None
+    left_out_errors: NDArray[np.float64] | None = None
+    expected: NDArray[np.float64] | None = None
+
+    @property
+    def changed(self) -> bool:
+        """Whether any prediction differs from the initial one."""
+        return not np.array_equal(self.predictions, self.initial)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with one row per item: initial, prediction, and for scores the rank before and after."""
+        if self.initial.ndim == 1:
+            frame = pd.DataFrame({"initial": self.initial, "prediction": self.predictions}, index=self.index)
+            for column, source in (("rank_before", "initial"), ("rank_after", "prediction")):
+                frame[column] = frame[source].rank(ascending=False, method="min").astype(int)
+            return frame
+        names = self.classes or tuple(range(self.initial.shape[1]))
+        before = pd.DataFrame(self.initial, columns=[f"initial_{c}" for c in names], index=self.index)
+        after = pd.DataFrame(self.predictions, columns=[f"prediction_{c}" for c in names], index=self.index)
+        return before.join(after)
+
+
+def weights_table(steps: Sequence[Step], names: Sequence[str], changed: bool) -> pd.DataFrame:
+    """Return the weights of the views, one row per step; zero if nothing changed, since then no view was used."""
+    rows = np.array([step.weights for step in steps]) if changed else np.zeros((len(steps), len(names)))
+    return pd.DataFrame(rows, columns=list(names), index=pd.RangeIndex(len(rows), name="step"))
+
+
+def history_table(steps: Sequence[Step], scores: Sequence[float]) -> pd.DataFrame:
+    """Return the energy before and after each step and, if there are any, the scores on the labels."""
+    frame = pd.DataFrame(
+        {
+            "energy_start": [step.energies[0] if step.energies else np.nan for step in steps],
+            "energy_end": [step.energies[-1] if step.energies else np.nan for step in steps],
+        },
+        index=pd.RangeIndex(len(steps), name="step"),
+    )
+    if scores:
+        frame["score"] = scores
+    return frame
