@@ -95,7 +95,7 @@ def test_several_votes_follow_as_far_as_any_wants():
     assert [len(one.steps) for one in grown] == np.max([looked for looked, _ in alone], axis=0).tolist()
 
 
-def test_a_watcher_sees_new_steps_and_ends_the_search_after_what_was_begun():
+def test_a_watcher_sees_new_steps_and_ends_the_search():
     prepared = prepare()
     trajectories, seen, added = trajectories_of(prepared, seed=1), [], []
 
@@ -103,10 +103,23 @@ def test_a_watcher_sees_new_steps_and_ends_the_search_after_what_was_begun():
         seen.append(step.t)
         return len(seen) == 6  # the second of four in the second round
 
-    follow(trajectories, watch=watch, after=added.append)
+    local = Values(np.arange(len(ITEMS)), KNOWN.values)
+    vote, other = (Vote(each, local, "ranking", 5) for each in (trajectories, trajectories_of(prepared, seed=1)))
+    follow(trajectories, [vote], watch)
     assert seen == [0, 0, 0, 0, 1, 1]
-    assert added == [[0, 1, 2, 3]] * 2
+    assert [len(scores) for scores in vote.scores] == [2, 1, 1, 1]  # not the step that ended the search
     assert [len(trajectory.steps) for trajectory in trajectories] == [2] * 4
     seen.clear()
+    follow(other._trajectories, [other], watch, added.append)
+    assert added == [[0, 1, 2, 3]] * 2
+    assert [len(scores) for scores in other.scores] == [2] * 4  # what may be saved counts whole
     follow(trajectories[:1], watch=lambda step: seen.append(step.t))
-    assert seen == list(range(2, T + 1))  # what is known is not shown again
+    assert seen[6:] == list(range(2, T + 1))  # what is known is not shown again
+
+
+def test_a_search_that_is_stopped_at_once_keeps_the_initial_predictions():
+    prepared = prepare()
+    grown = trajectories_of(prepared)
+    choice = choose(range(4), lambda k: grown[k], prepared, KNOWN, 2, watch=lambda step: True)
+    assert (choice.setting, choice.t) == (0, 0)
+    assert choice.scores == pytest.approx([accuracy(SCORES[ITEMS], Values(np.arange(12), KNOWN.values))])

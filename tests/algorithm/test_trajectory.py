@@ -95,6 +95,6 @@ def test_steps_may_come_from_anywhere():
     assert extend([trajectory]) == steps[:1]
     assert extend([trajectory]) == steps[1:]
     assert not trajectory.ended
-    assert extend([trajectory]) == []
+    assert extend([trajectory]) == [None]
     assert trajectory.ended
     assert trajectory.steps == steps

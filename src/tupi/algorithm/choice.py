@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from tupi.algorithm.denoiser import Step
 from tupi.algorithm.trajectory import Trajectory, Watch, extend
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels, labelled_items, relabel, score
@@ -41,13 +42,14 @@ class Vote:
     def __init__(self, trajectories: Sequence[Trajectory], labels: Labels, task: str, patience: int) -> None:
         self._trajectories, self._labels, self._task, self._patience = trajectories, labels, task, patience
         self.scores: list[list[float]] = [[] for _ in trajectories]
-        self.look()
+        for k in range(len(trajectories)):
+            self.look(k)
 
-    def look(self) -> None:
-        """Score the steps that have become known, of trajectories that were not left."""
-        for k, (scores, trajectory) in enumerate(zip(self.scores, self._trajectories, strict=True)):
-            while len(scores) < len(trajectory.labelled) and self.wants(k):
-                scores.append(score(trajectory.labelled[len(scores)], self._labels, self._task))
+    def look(self, k: int) -> None:
+        """Score the steps of a trajectory that have become known, unless it was left."""
+        scores, labelled = self.scores[k], self._trajectories[k].labelled
+        while len(scores) < len(labelled) and self.wants(k):
+            scores.append(score(labelled[len(scores)], self._labels, self._task))
 
     def wants(self, k: int) -> bool:
         """Return whether this trajectory is worth following further."""
@@ -77,9 +79,10 @@ def follow(
     votes : sequence of Vote
         Who looks at each new step.
     watch : callable, optional
-        Sees each new step; returning True ends the search. What was computed by then counts.
+        Sees each new step; returning True ends the search.
     after : callable, optional
-        Called each time that a step was added, with the numbers of the trajectories that were taken further.
+        Called after each round, with the numbers of the trajectories that were taken further. It may save all of them,
+        and so a round counts whole. Without it, votes do not look at the step that ends the search, nor at later ones.
     """
     stopped = False
     while not stopped and (
@@ -89,13 +92,21 @@ def follow(
             if not trajectory.ended and (not votes or any(vote.wants(k) for vote in votes))
         ]
     ):
-        new = extend([trajectories[k] for k in live])
-        stopped = watch is not None and any(watch(step) is True for step in new)
-        del new  # with all predictions, which trajectories may not keep
+        shown = _shown(extend([trajectories[k] for k in live]), watch)
+        stopped = shown < len(live)
         for vote in votes:
-            vote.look()
+            for k in live if after is not None else live[:shown]:
+                vote.look(k)
         if after is not None:
             after(live)
+
+
+def _shown(steps: Sequence[Step | None], watch: Watch | None) -> int:
+    """Show steps to a watcher, and return how many are before the one at which it asks to stop."""
+    for count, step in enumerate(steps):
+        if step is not None and watch is not None and watch(step) is True:
+            return count
+    return len(steps)
 
 
 @dataclass(frozen=True)
@@ -153,5 +164,7 @@ def choose(
     trajectories = [trajectory_of(setting) for setting in settings]
     vote = Vote(trajectories, relabel(labels, labelled_items(problem.labels)), problem.task, patience)
     follow(trajectories, [vote], watch)
+    if not vote.scores[0]:  # stopped at the very first step
+        vote.look(0)
     k, t = vote.best
     return Choice(settings[k], trajectories[k], t, vote.scores[k], len(settings))

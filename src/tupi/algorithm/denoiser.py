@@ -1,4 +1,4 @@
-"""Algorithm 1 of the paper (label ``a:mainalg``), for one setting or for many side by side."""
+"""Algorithm 1 of the paper (label ``a:mainalg``), for one setting or for many side by side: see `advance`."""
 
 from __future__ import annotations
 
@@ -118,6 +118,8 @@ class Run:
         How many steps were taken.
     state : State
         Where the run stands; None before it has begun.
+    energies : tuple of float
+        The energy along the minimisation that led there.
     """
 
     engine: Engine
@@ -130,6 +132,7 @@ class Run:
     discount: bool = False
     t: int = field(default=0, init=False)
     state: Any = field(default=None, init=False)
+    energies: tuple[float, ...] = field(default=(), init=False)
 
     def __post_init__(self) -> None:
         self.minimizer = HeavyBall(MOMENTA[self.optimizer])
@@ -146,33 +149,40 @@ class Run:
         """w_i(t) (label ``e:wupdate``)."""
         return view_weights(self.state.dependence, self.sigma_w2, self._news)
 
-    def step(self, energies: Sequence[float] = ()) -> Step:
-        """Return where the run stands, with the energies along the minimisation that led there."""
+    def step(self) -> Step:
+        """Return where the run stands."""
         f = self.state.f if self.t else self.initial  # exactly what came in, not through a grid and back
-        return Step(self.t, f, self.weights, self.state.dependence, tuple(energies))
+        return Step(self.t, f, self.weights, self.state.dependence, self.energies)
 
 
 def advance(runs: Sequence[Run]) -> list[Step]:
     """Take each run once through the loop of Algorithm 1, and return the steps that they come to.
 
-    The first call of a run is what stands before the loop: t = 0 and f(0) = f^I. The loop ends when nobody calls any
-    more, at the latest after T steps. The runs must share their engine and the number of moves per step: then the
-    embedding is read as often for all of them as for one.
+    ::
+
+        t = 0; f(0) = f^I
+        repeat
+            calculate the weights w_i(t)                    (label e:wupdate)
+            let f(t + 1) minimise the energy O(f; t)        (label e:denoisingalgorithm)
+            t = t + 1
+        until a termination condition is met, at the latest t = T
+
+    The first call of a run does what stands before the loop, and each further call what stands in it. When to end is up
+    to the caller, such as `tupi.algorithm.choice.follow`. The runs must share their engine and the number of moves per
+    step: then the embedding is read as often for all of them as for one.
     """
     going = [run for run in runs if run.state is not None]
     for run in runs:
         if run.state is None:
             run.begin()
-    energies: dict[Run, list[float]] = {}
     if going:
-        weights = [run.weights for run in going]  # label e:wupdate
-        lams = [run.lam for run in going]
-        energy = going[0].engine.descent([run.state for run in going], weights, lams)  # label e:denoisingalgorithm
+        weights, lams = [run.weights for run in going], [run.lam for run in going]
+        energy = going[0].engine.descent([run.state for run in going], weights, lams)
         minimizers, n = [run.minimizer for run in going], len(going[0].state.f)
         falls = _minimize(energy, minimizers, going[0].inner_iter, n, ROUNDING * (1.0 + np.array(lams)))
         for run, state, fall in zip(going, energy.finish(), falls, strict=True):
-            run.state, run.t, energies[run] = state, run.t + 1, fall
-    return [run.step(energies.get(run, ())) for run in runs]
+            run.t, run.state, run.energies = run.t + 1, state, tuple(fall)
+    return [run.step() for run in runs]
 
 
 def _minimize(

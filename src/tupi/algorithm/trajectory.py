@@ -104,21 +104,20 @@ class Trajectory:
         return step
 
 
-def extend(trajectories: Sequence[Trajectory]) -> list[Step]:
+def extend(trajectories: Sequence[Trajectory]) -> list[Step | None]:
     """Compute the next step of each trajectory, in common reads of the embedding, and return the new steps.
 
-    The trajectories must share their home, and none may have ended. One without runs may turn out to have no further
-    step, and then adds none.
+    The trajectories must share their home, and none may have ended. For one without runs that turns out to have no
+    further step, None is returned.
     """
     together: dict[object, list[Run]] = {}
     for one in trajectories:
         for run in one.runs:
             together.setdefault((id(run.engine), run.inner_iter), []).append(run)
     reached = {run: step for runs in together.values() for run, step in zip(runs, advance(runs), strict=True)}
-    found = [(one, one.next_step([reached[run] for run in one.runs])) for one in trajectories]
-    new = [(one, step) for one, step in found if step is not None]
-    steps = [step for _, step in new]
-    for (one, step), values in zip(new, trajectories[0].home.labelled(steps), strict=True):
+    found = [one.next_step([reached[run] for run in one.runs]) for one in trajectories]
+    new = [(one, step) for one, step in zip(trajectories, found, strict=True) if step is not None]
+    for (one, step), values in zip(new, trajectories[0].home.labelled([step for _, step in new]), strict=True):
         one.steps.append(one.home.kept(step))
         one.labelled.append(values)
-    return steps
+    return found

@@ -77,8 +77,10 @@ class Kim(Method):
         predictors = prepared.once("one-dimensional views", lambda: predictors_of(prepared))
 
         def trajectory_of(setting: Kim) -> Trajectory:
-            steps = setting.steps(prepared.f[:, 0], predictors)
-            return prepared.once(setting, lambda: Trajectory(InMemory(prepared), ahead=steps))
+            def begin() -> Trajectory:
+                return Trajectory(InMemory(prepared), ahead=setting.steps(prepared.f[:, 0], predictors))
+
+            return prepared.once(setting, begin)
 
         settings = self.settings(labels is not None)
         if labels is None:

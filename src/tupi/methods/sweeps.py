@@ -56,10 +56,12 @@ def fit_swept(
     alike, unknown = np.full(m, 1.0 / m), np.full(m, np.nan)
 
     def trajectory_of(setting: Swept) -> Trajectory:
-        found = chain([prepared.f], solutions(setting, values))
-        steps = (Step(t, columns, alike, unknown) for t, columns in enumerate(found))
-        home = InMemory(prepared, calibrated)
-        return prepared.once((setting, name, tuple(values)), lambda: Trajectory(home, ahead=steps))
+        def begin() -> Trajectory:
+            found = chain([prepared.f], solutions(setting, values))
+            steps = (Step(t, columns, alike, unknown) for t, columns in enumerate(found))
+            return Trajectory(InMemory(prepared, calibrated), ahead=steps)
+
+        return prepared.once((setting, name, tuple(values)), begin)
 
     calibrated = prepared.problem.task == "regression"
     if labels is None:
