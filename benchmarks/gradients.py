@@ -14,8 +14,10 @@ import tupi
 from benchmarks.measure import Clock, Contestant, Figure, Part, compiled, matrices, ratio, side_by_side
 from benchmarks.paper_gradient import PaperGradient
 from benchmarks.workload import make
-from tupi.algorithm.denoiser import Run, Step, advance
+from tupi.algorithm.choice import follow
+from tupi.algorithm.denoiser import Run, advance
 from tupi.algorithm.engines.fused import FusedEngine
+from tupi.algorithm.trajectory import Trajectory
 from tupi.embedding.bandwidth import squared_bandwidth
 from tupi.embedding.basis import SAMPLE, basis_points, sample_view
 from tupi.embedding.gaussian import kernel_matrix
@@ -96,7 +98,7 @@ def gradient_step(subject: Subject, rounds: int) -> Part:
     with compiled(subject.threads)():
         run = subject.run(SETTING)
         for _ in range(1 + WARM_UP):
-            next(run)
+            advance([run])
         engine, state, weights = run.engine, run.state, run.weights
         assert isinstance(engine, FusedEngine)
         descent = engine.descent([state], [weights], [run.lam])
@@ -168,10 +170,9 @@ def _stages(subject: Subject) -> dict[str, float]:
     prepared = Prepared(make_problem(subject.scores, subject.views))
     seconds["checks"] = lap()
     with compiled(subject.threads)():
-        SETTING.runs(prepared)
+        trajectory = SETTING.trajectory(prepared)
         seconds["embedding"] = lap()
-        for _ in SETTING.steps(prepared):
-            pass
+        follow([trajectory])
         seconds["steps"] = lap()
     return seconds
 
@@ -180,29 +181,25 @@ def sweep(subject: Subject, rounds: int, n_iter: int = 20) -> Part:
     """Part 3: 25 settings side by side, all steps kept, against one: from raw arrays, and once embedded."""
     settings = [replace(SETTING, lam=lam, sigma_w2=width, n_iter=n_iter) for lam in LAMS for width in WIDTHS]
 
-    def follow(chosen: list[Tupi], prepared: Prepared) -> list[list[Step]]:
-        runs = [setting.runs(prepared)[0] for setting in chosen]
-        paths: list[list[Step]] = [[] for _ in runs]
-        for _ in range(n_iter + 1):
-            advance(runs)
-            for path, run in zip(paths, runs, strict=True):
-                path.append(next(run))
-        return paths
+    def followed(chosen: list[Tupi], prepared: Prepared) -> list[Trajectory]:
+        trajectories = [setting.trajectory(prepared) for setting in chosen]
+        follow(trajectories)
+        return trajectories
 
     middle = [settings[len(settings) // 2]]
     context = compiled(subject.threads)
     with context():
-        follow(middle, subject.prepared)  # embeds and compiles
+        followed(middle, subject.prepared)  # embeds and compiles
 
     def raw() -> Prepared:
         return Prepared(make_problem(subject.scores, subject.views))
 
     times = side_by_side(
         {
-            "one": Contestant(lambda: follow(middle, raw()), context),
-            "sweep": Contestant(lambda: follow(settings, raw()), context),
-            "one, embedded": Contestant(lambda: follow(middle, subject.prepared), context),
-            "sweep, embedded": Contestant(lambda: follow(settings, subject.prepared), context),
+            "one": Contestant(lambda: followed(middle, raw()), context),
+            "sweep": Contestant(lambda: followed(settings, raw()), context),
+            "one, embedded": Contestant(lambda: followed(middle, subject.prepared), context),
+            "sweep, embedded": Contestant(lambda: followed(settings, subject.prepared), context),
         },
         rounds,
         clock=subject.clock,

@@ -17,6 +17,7 @@ import tupi
 from benchmarks.gradients import SETTING
 from benchmarks.measure import Contestant, Figure, Part, Times, compiled, in_new_process, matrices, memory, side_by_side
 from benchmarks.workload import make
+from tupi.algorithm.denoiser import advance
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.problem import make_problem
 
@@ -37,8 +38,8 @@ def low_rank(n: int, threads: int, rounds: int) -> dict[str, Any]:
     extra = memory()[1] - before
     prepared = Prepared(make_problem(scores, {"x": x}))
     run = replace(SETTING, rank=RANK).runs(prepared)[0]
-    state = next(run) and run.state
-    descent = run.engine.descent([state], [np.ones(1)], [SETTING.lam])
+    advance([run])
+    descent = run.engine.descent([run.state], [np.ones(1)], [SETTING.lam])
     lengths, momenta = np.array([1e-3]), np.zeros(1)
     times = side_by_side(
         {

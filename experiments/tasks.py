@@ -15,6 +15,7 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.metrics import log_loss
 
 import tupi
+from tupi.algorithm.choice import follow
 from tupi.embedding.prepared import Prepared
 from tupi.embedding.restoring import restore
 from tupi.inputs.problem import make_problem, standardize
@@ -37,16 +38,23 @@ def papers_recipe(initial, f):
     return restored.reshape(initial.shape)
 
 
+def steps_of(prepared):
+    """Return the steps without labels."""
+    trajectory = Tupi(kernel="diffusion", n_iter=max(STEPS)).settings(False)[0].trajectory(prepared)
+    follow([trajectory])
+    return trajectory.steps
+
+
 def raw_steps(initial, views):
-    """Yield steps of the columns as they are (probabilities not as logarithms), for the paper's recipe."""
+    """Return the steps of the columns as they are (probabilities not as logarithms), for the paper's recipe."""
     problem = make_problem(initial * 1.0, views, task="ranking" if initial.ndim == 1 else "classification")
     object.__setattr__(problem, "task", "ranking")  # columns are then denoised as they are
-    yield from Tupi(kernel="diffusion", n_iter=max(STEPS)).settings(False)[0].steps(Prepared(problem))
+    return steps_of(Prepared(problem))
 
 
 def our_steps(initial, views, task):
     prepared = Prepared(make_problem(initial, views, task=task))
-    for step in Tupi(kernel="diffusion", n_iter=max(STEPS)).settings(False)[0].steps(prepared):
+    for step in steps_of(prepared):
         yield step.t, restore(prepared, step.f)
 
 

@@ -133,7 +133,7 @@ def denoise_prepared(prepared: Prepared, method: Method, callback: Watch | None 
         evidence = stated(fit.gain, problem.labels, problem.task, accepted)
     elif problem.labels is not None:
         prepared.progress("Judging the gain on held-out labels")
-        evidence = judge(method.predictor(prepared), prepared, problem.labels, accepted)
+        evidence = judge(method.predictor(prepared), problem, problem.labels, accepted, prepared.random_state)
     prepared.progress("Measuring dependence")
     return Denoised(
         predictions=np.array(final),

@@ -165,7 +165,7 @@ def _judged(
         seconds = time.perf_counter() - start
         progress("Judging on held-out labels")
         changed = not np.array_equal(final, problem.initial)
-        evidence = judge(method.predictor(prepared), prepared, labels, changed, n_repeats)
+        evidence = judge(method.predictor(prepared), problem, labels, changed, prepared.random_state, n_repeats)
     except (InputError, ImportError) as reason:
         return {"verdict": NOT_APPLICABLE, "reason": str(reason)}
     except Exception as reason:  # whatever it is, the other methods go on

@@ -181,7 +181,7 @@ def test_a_checkpoint_of_an_older_version_is_refused(client, tmp_path):
     state = next(tmp_path.glob("step-*/state.npz"))
     with np.load(state) as file:
         arrays = dict(file)
-    arrays["meta"] = np.array(str(arrays["meta"]).replace('"format": 2', '"format": 1'))
+    arrays["meta"] = np.array(str(arrays["meta"]).replace('"format": 3', '"format": 2'))
     np.savez(state, **arrays)
     with pytest.raises(tupi.InputError, match="another version of tupi"):
         tupi.denoise(scores, {"a": view}, **settings)

@@ -52,7 +52,9 @@ class Better(Method):
 
 
 def judged(method, prepared, *arguments, **options):
-    return judge(method.predictor(prepared), prepared, *arguments, **options)
+    return judge(
+        method.predictor(prepared), prepared.problem, *arguments, random_state=prepared.random_state, **options
+    )
 
 
 def prepare(labels=KNOWN, task="ranking", seed=0):

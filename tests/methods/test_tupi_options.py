@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import tupi
 from tests.conftest import make_problem_arrays
+from tupi.algorithm.choice import follow
 from tupi.algorithm.energy import view_weights
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.problem import make_problem
@@ -69,7 +70,9 @@ def test_the_discount_is_one_minus_the_dependence_on_the_initial_predictions():
     _, scores, views = make_problem_arrays(n=40)
     prepared = Prepared(make_problem(scores, views))
     setting = Tupi(lam=0.4, sigma_w2=0.1, n_iter=2, engine="exact", discount=True)
-    f0, *later = setting.steps(prepared)
+    trajectory = setting.trajectory(prepared)
+    follow([trajectory])
+    f0, *later = trajectory.steps
     kernels = []
     for X in views.values():
         standard = (X - X.mean(axis=0)) / X.std(axis=0)

@@ -125,7 +125,8 @@ def test_memory_is_bounded_and_what_was_forgotten_is_computed_again(source: Sour
     _, first = look_at(session, Look(lam=0.1, t=5))
     for lam in (0.2, 0.3, 0.4, 0.7, 1.5):
         look_at(session, Look(lam=lam, t=5))
-    assert sum(step.f.nbytes for t in session.explorer.trails._trails.values() for step in t.steps) <= 72 * N * 4
+    kept = session.explorer.trails._trajectories.values()
+    assert sum(step.f.nbytes for trajectory in kept for step in trajectory.steps) <= 72 * N * 4
     _, again = look_at(session, Look(lam=0.1, t=5))
     np.testing.assert_array_equal(again["score"], first["score"])
     session.close()

@@ -1,4 +1,4 @@
-"""Choosing a setting and the number of steps with labels. All settings share one embedding and one set of paths."""
+"""Choosing a setting and the number of steps with labels. All settings share one embedding."""
 
 from __future__ import annotations
 
@@ -8,12 +8,107 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from tupi.algorithm.trajectory import Path, Stopped, Watch, extend
+from tupi.algorithm.denoiser import Step
+from tupi.algorithm.trajectory import Trajectory, Watch, extend
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels, labelled_items, relabel
 from tupi.judging.metrics import metric_of
 
 Setting = TypeVar("Setting")
+
+
+class Vote:
+    """What one set of labels thinks of several trajectories while they grow.
+
+    A trajectory is left as soon as the score has not increased for ``patience`` steps in a row; the paper's rule is 1.
+    Of equal scores the earliest wins: the fewest steps, and the trajectory that was listed first.
+
+    Parameters
+    ----------
+    trajectories : sequence of Trajectory
+        Those to choose from, cautious settings first.
+    labels : Values or Pairs
+        What chooses; positions are counted among the labelled items.
+    task : str
+        What the predictions are for.
+    patience : int
+        How long to wait for an increase.
+
+    Attributes
+    ----------
+    scores : list of list of float
+        The score along each trajectory, as far as it was followed.
+    """
+
+    def __init__(self, trajectories: Sequence[Trajectory], labels: Labels, task: str, patience: int) -> None:
+        self._trajectories, self._labels, self._patience = trajectories, labels, patience
+        self._metric = metric_of(task, labels)
+        self.scores: list[list[float]] = [[] for _ in trajectories]
+        for k in range(len(trajectories)):
+            self.look(k)
+
+    def look(self, k: int) -> None:
+        """Score the steps of a trajectory that have become known, unless it was left."""
+        scores, labelled = self.scores[k], self._trajectories[k].labelled
+        while len(scores) < len(labelled) and self.wants(k):
+            scores.append(self._metric.score(labelled[len(scores)], self._labels))
+
+    def wants(self, k: int) -> bool:
+        """Return whether this trajectory is worth following further."""
+        scores = self.scores[k]
+        return not scores or len(scores) - 1 - scores.index(max(scores)) < self._patience
+
+    @property
+    def best(self) -> tuple[int, int]:
+        """The trajectory with the best step, and that step; step 0 means that nothing beat the initial predictions."""
+        tops = [max(scores, default=-np.inf) for scores in self.scores]
+        k = tops.index(max(tops))
+        return k, self.scores[k].index(tops[k])
+
+
+def follow(
+    trajectories: Sequence[Trajectory],
+    votes: Sequence[Vote] = (),
+    watch: Watch | None = None,
+    after: Callable[[list[int]], None] | None = None,
+) -> None:
+    """Take trajectories further, side by side, as long as any vote wants to; without votes, to their ends.
+
+    Parameters
+    ----------
+    trajectories : sequence of Trajectory
+        What is followed.
+    votes : sequence of Vote
+        Who looks at each new step.
+    watch : callable, optional
+        Sees each new step; returning True ends the search.
+    after : callable, optional
+        Called after each round, with the numbers of the trajectories that were taken further. It may save all of them,
+        and so a round counts whole. Without it, votes do not look at the step that ends the search, nor at later ones.
+    """
+    stopped = False
+    while not stopped and (
+        live := [
+            k
+            for k, trajectory in enumerate(trajectories)
+            if not trajectory.ended and (not votes or any(vote.wants(k) for vote in votes))
+        ]
+    ):
+        shown = _shown(extend([trajectories[k] for k in live]), watch)
+        stopped = shown < len(live)
+        for vote in votes:
+            for k in live if after is not None else live[:shown]:
+                vote.look(k)
+        if after is not None:
+            after(live)
+
+
+def _shown(steps: Sequence[Step | None], watch: Watch | None) -> int:
+    """Show steps to a watcher, and return how many are before the one at which it asks to stop."""
+    for count, step in enumerate(steps):
+        if step is not None and watch is not None and watch(step) is True:
+            return count
+    return len(steps)
 
 
 @dataclass(frozen=True)
@@ -24,18 +119,18 @@ class Choice(Generic[Setting]):
     ----------
     setting : Setting
         What was chosen.
-    path : Path
-        Its path.
+    trajectory : Trajectory
+        Its trajectory.
     t : int
         The best step on it; 0 means that nothing beat the initial predictions.
     scores : list of float
-        The score on the labels along the path, as far as it was followed.
+        The score on the labels along the trajectory, as far as it was followed.
     tried : int
         How many settings were tried.
     """
 
     setting: Setting
-    path: Path
+    trajectory: Trajectory
     t: int
     scores: list[float]
     tried: int
@@ -43,23 +138,20 @@ class Choice(Generic[Setting]):
 
 def choose(
     settings: Sequence[Setting],
-    path_of: Callable[[Setting], Path],
+    trajectory_of: Callable[[Setting], Trajectory],
     prepared: Prepared,
     labels: Labels,
     patience: int,
     watch: Watch | None = None,
 ) -> Choice[Setting]:
-    """Follow the paths of all settings side by side and return the best step of all.
-
-    A path is left as soon as the score has not increased for ``patience`` steps in a row; the paper's rule is 1. Of
-    equal scores the earliest wins: the fewest steps, and the setting that was listed first.
+    """Follow the trajectories of all settings side by side and return the best step of all, see `Vote`.
 
     Parameters
     ----------
     settings : sequence
         What to try, cautious settings first.
-    path_of : callable
-        Gives the path of a setting.
+    trajectory_of : callable
+        Gives the trajectory of a setting.
     prepared : Prepared
         The problem.
     labels : Values or Pairs
@@ -71,26 +163,10 @@ def choose(
     """
     problem = prepared.problem
     assert problem.labels is not None
-    local = relabel(labels, labelled_items(problem.labels))
-    metric = metric_of(problem.task, local)
-    paths = [path_of(setting) for setting in settings]
-    scores: list[list[float]] = [[] for _ in settings]
-    live = list(range(len(settings)))
-    t = 0
-    try:
-        while live:
-            extend([paths[k] for k in live], t)
-            for k in list(live):
-                if paths[k].step(t, watch) is None:
-                    live.remove(k)
-                    continue
-                scores[k].append(metric.score(paths[k].labelled(t), local))
-                if t - scores[k].index(max(scores[k])) >= patience:
-                    live.remove(k)
-            t += 1
-    except Stopped:
-        if not scores[0]:  # stopped at the very first step
-            scores[0].append(metric.score(paths[0].labelled(0), local))
-    tops = [max(each, default=-np.inf) for each in scores]
-    best = tops.index(max(tops))
-    return Choice(settings[best], paths[best], scores[best].index(tops[best]), scores[best], len(settings))
+    trajectories = [trajectory_of(setting) for setting in settings]
+    vote = Vote(trajectories, relabel(labels, labelled_items(problem.labels)), problem.task, patience)
+    follow(trajectories, [vote], watch)
+    if not vote.scores[0]:  # stopped at the very first step
+        vote.look(0)
+    k, t = vote.best
+    return Choice(settings[k], trajectories[k], t, vote.scores[k], len(settings))

@@ -1,9 +1,9 @@
-"""Algorithm 1 of the paper (label ``a:mainalg``), for one setting or for many side by side."""
+"""Algorithm 1 of the paper (label ``a:mainalg``), for one setting or for many side by side: see `advance`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -94,17 +94,16 @@ class Step:
     energies: tuple[float, ...] = ()
 
 
-class Run(Iterator[Step]):
-    """The steps f(0), f(1), ..., f(T) of Algorithm 1 under one setting, computed as they are asked for.
+@dataclass(eq=False)
+class Run:
+    """One setting of Algorithm 1 and where it stands; `advance` takes it further.
 
-    `advance` computes the next step of many runs at once, which reads the embedding as often as for one.
-
-    Parameters
+    Attributes
     ----------
     engine : Engine
         Computes dependences and energies.
-    f : ndarray of shape (n,)
-        Initial predictions f^I with mean 0 and deviation 1.
+    initial : ndarray of shape (n,)
+        The initial predictions f^I with mean 0 and deviation 1.
     lam, sigma_w2 : float
         lambda of label ``e:denoisingalgorithm``, sigma_w^2 of label ``e:wupdate``.
     n_iter : int
@@ -115,80 +114,75 @@ class Run(Iterator[Step]):
         How many moves each minimisation makes.
     discount : bool
         Whether views count only for what they have beyond f^I, which is 1 minus their normalised HSIC with it.
+    t : int
+        How many steps were taken.
+    state : State
+        Where the run stands; None before it has begun.
+    energies : tuple of float
+        The energy along the minimisation that led there.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        f: Vector,
-        lam: float,
-        sigma_w2: float,
-        n_iter: int,
-        optimizer: str = "gradient",
-        inner_iter: int = 4,
-        discount: bool = False,
-    ) -> None:
-        self.engine, self.lam, self.sigma_w2, self.n_iter, self.inner_iter = engine, lam, sigma_w2, n_iter, inner_iter
-        self.minimizer = HeavyBall(MOMENTA[optimizer])
-        self.t = 0
-        self._initial, self._discount = f, discount
-        self._news: Vector | None = None
-        self.state: Any = None
-        self.next: Step | None = None
+    engine: Engine
+    initial: Vector
+    lam: float
+    sigma_w2: float
+    n_iter: int
+    optimizer: str = "gradient"
+    inner_iter: int = 4
+    discount: bool = False
+    t: int = field(default=0, init=False)
+    state: Any = field(default=None, init=False)
+    energies: tuple[float, ...] = field(default=(), init=False)
 
-    def __next__(self) -> Step:
-        """Return the next step, from what `advance` left or computed now."""
-        if self.next is None:
-            advance([self])
-        step, self.next = self.next, None
-        if step is None:
-            raise StopIteration
-        return step
+    def __post_init__(self) -> None:
+        self.minimizer = HeavyBall(MOMENTA[self.optimizer])
+        self._news: Vector | None = None
 
     def begin(self) -> None:
-        """Make step 0 the next one."""
-        self.state = self.engine.begin(self._initial)
-        if self._discount:
+        """Stand at the initial predictions."""
+        self.state = self.engine.begin(self.initial)
+        if self.discount:
             self._news = np.clip(1.0 - self.state.dependence, 0.0, 1.0)
-        self.next = self._step(0, ())
-
-    def arrive(self, state: State, energies: list[float]) -> None:
-        """Make the step that ended at this state the next one."""
-        self.state = state
-        self.t += 1
-        self.next = self._step(self.t, tuple(energies))
 
     @property
     def weights(self) -> Vector:
-        """w_i(t)."""
+        """w_i(t) (label ``e:wupdate``)."""
         return view_weights(self.state.dependence, self.sigma_w2, self._news)
 
-    def _step(self, t: int, energies: tuple[float, ...]) -> Step:
-        f = self.state.f if t else self._initial  # exactly what came in, not through a grid and back
-        return Step(t, f, self.weights, self.state.dependence, energies)
+    def step(self) -> Step:
+        """Return where the run stands."""
+        f = self.state.f if self.t else self.initial  # exactly what came in, not through a grid and back
+        return Step(self.t, f, self.weights, self.state.dependence, self.energies)
 
 
-def advance(runs: Sequence[Run]) -> None:
-    """Compute the next step of each run, unless it is there already or the run has ended.
+def advance(runs: Sequence[Run]) -> list[Step]:
+    """Take each run once through the loop of Algorithm 1, and return the steps that they come to.
 
-    Runs must share their engine and the number of moves per step.
+    ::
+
+        t = 0; f(0) = f^I
+        repeat
+            calculate the weights w_i(t)                    (label e:wupdate)
+            let f(t + 1) minimise the energy O(f; t)        (label e:denoisingalgorithm)
+            t = t + 1
+        until a termination condition is met, at the latest t = T
+
+    The first call of a run does what stands before the loop, and each further call what stands in it. When to end is up
+    to the caller, such as `tupi.algorithm.choice.follow`. The runs must share their engine and the number of moves per
+    step: then the embedding is read as often for all of them as for one.
     """
-    pending = [run for run in runs if run.next is None]
-    for run in pending:
+    going = [run for run in runs if run.state is not None]
+    for run in runs:
         if run.state is None:
             run.begin()
-    going = [run for run in pending if run.next is None and run.t < run.n_iter]
-    if not going:
-        return
-    descent = going[0].engine.descent(
-        [run.state for run in going], [run.weights for run in going], [run.lam for run in going]
-    )
-    rounding = ROUNDING * (1.0 + np.array([run.lam for run in going]))
-    energies = _minimize(
-        descent, [run.minimizer for run in going], going[0].inner_iter, len(going[0].state.f), rounding
-    )
-    for run, state, values in zip(going, descent.finish(), energies, strict=True):
-        run.arrive(state, values)
+    if going:
+        weights, lams = [run.weights for run in going], [run.lam for run in going]
+        energy = going[0].engine.descent([run.state for run in going], weights, lams)
+        minimizers, n = [run.minimizer for run in going], len(going[0].state.f)
+        falls = _minimize(energy, minimizers, going[0].inner_iter, n, ROUNDING * (1.0 + np.array(lams)))
+        for run, state, fall in zip(going, energy.finish(), falls, strict=True):
+            run.t, run.state, run.energies = run.t + 1, state, tuple(fall)
+    return [run.step() for run in runs]
 
 
 def _minimize(

@@ -1,9 +1,10 @@
-"""Paths of Algorithm 1 under many settings, each computed once and only as far as somebody looks."""
+"""What is known of the trajectory f(0), f(1), ... of a setting: each step is computed once, when it is asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,68 +15,109 @@ from tupi.embedding.restoring import restore
 from tupi.inputs.labels import labelled_items
 from tupi.runtime.storage import set_aside
 
+Array = NDArray[np.float64]
 Watch = Callable[[Step], object]
 
 
-class Stopped(Exception):  # noqa: N818 - a request, not an error
-    """The callback asked to stop."""
+class Home(Protocol):
+    """Where the items are, which decides what a trajectory keeps of their predictions."""
+
+    def labelled(self, steps: Sequence[Step]) -> list[Array]:
+        """Return the predictions of the labelled items, in the input's scale, for each of some new steps."""
+
+    def kept(self, step: Step) -> Step:
+        """Return what is kept of a step."""
 
 
-class Path:
-    """The steps f(0), f(1), ... of one setting; a step is computed when it is first asked for.
+class InMemory:
+    """The items are in memory: all of f(t) is kept, in a temporary file if memory is limited.
 
     Parameters
     ----------
     prepared : Prepared
-        The problem.
-    steps : iterator of Step
-        Where steps come from.
-    runs : sequence of Run
-        The runs of Algorithm 1 behind them, if there are any: `extend` then takes many paths further at once.
+        The problem. Without labels there are no labelled items.
+    calibrated : bool
+        For regression: whether f(t) are values, see `tupi.embedding.restoring.restore`.
     """
 
-    def __init__(self, prepared: Prepared, steps: Iterator[Step], runs: Sequence[Run] = ()) -> None:
-        self._prepared, self._steps, self.runs = prepared, steps, runs
-        self._known: list[Step] = []
-        self._labelled: list[NDArray[np.float64]] = []
+    def __init__(self, prepared: Prepared, calibrated: bool = False) -> None:
+        self._prepared, self._calibrated = prepared, calibrated
         labels = prepared.problem.labels
-        self._items = None if labels is None else labelled_items(labels)
+        self._items = np.zeros(0, np.int64) if labels is None else labelled_items(labels)
 
-    def step(self, t: int, watch: Watch | None = None) -> Step | None:
-        """Return step t, or None if the path is shorter. A watcher sees each new step and may stop everything."""
-        while len(self._known) <= t:
-            step = next(self._steps, None)
-            if step is None:
-                return None
-            if self._prepared.memory_limit is not None:
-                step = replace(step, f=set_aside(step.f))
-            self._known.append(step)
-            if watch is not None and watch(step) is True:
-                raise Stopped
-        return self._known[t]
+    def labelled(self, steps: Sequence[Step]) -> list[Array]:
+        """Return the predictions of the labelled items, in the input's scale, for each of some new steps."""
+        return [restore(self._prepared, step.f, self._calibrated, self._items) for step in steps]
 
-    def __len__(self) -> int:
-        """Return how many steps are known, the initial one included."""
-        return len(self._known)
-
-    def upto(self, t: int) -> list[Step]:
-        """Return the known steps up to and including t."""
-        return self._known[: t + 1]
-
-    def labelled(self, t: int) -> NDArray[np.float64]:
-        """Return the restored predictions of step t for the labelled items."""
-        while len(self._labelled) <= t:
-            f = self._known[len(self._labelled)].f
-            self._labelled.append(restore(self._prepared, f)[self._items])
-        return self._labelled[t]
+    def kept(self, step: Step) -> Step:
+        """Return the step, its predictions set aside if memory is limited."""
+        return step if self._prepared.memory_limit is None else replace(step, f=set_aside(step.f))
 
 
-def extend(paths: Sequence[Path], t: int) -> None:
-    """Prepare step t of all paths that do not know it, in common reads of the embedding."""
+def only(steps: Sequence[Step]) -> Step:
+    """Return the step of a setting with a single run."""
+    (step,) = steps
+    return step
+
+
+@dataclass(eq=False)
+class Trajectory:
+    """The known steps of one setting; `extend` computes further ones.
+
+    Attributes
+    ----------
+    home : Home
+        Where the items are.
+    runs : sequence of Run
+        The runs of Algorithm 1 that steps come from, one per class column.
+    joined : callable
+        Makes one step of those that the runs come to.
+    ahead : iterator of Step
+        Where steps come from if there are no runs.
+    steps : list of Step
+        What is known, step 0 first.
+    labelled : list of ndarray
+        The predictions of the labelled items at each of these steps, in the input's scale.
+    """
+
+    home: Home
+    runs: Sequence[Run] = ()
+    joined: Callable[[Sequence[Step]], Step] = only
+    ahead: Iterator[Step] = field(default_factory=lambda: iter(()))
+    steps: list[Step] = field(default_factory=list, init=False)
+    labelled: list[Array] = field(default_factory=list, init=False)
+    _exhausted: bool = field(default=False, init=False)
+
+    @property
+    def ended(self) -> bool:
+        """Whether there are no further steps."""
+        if self.runs:
+            return len(self.steps) > self.runs[0].n_iter
+        return self._exhausted
+
+    def next_step(self, reached: Sequence[Step]) -> Step | None:
+        """Return the step after the known ones, given what the runs, if there are any, have come to."""
+        if self.runs:
+            return self.joined(reached)
+        step = next(self.ahead, None)
+        self._exhausted = step is None
+        return step
+
+
+def extend(trajectories: Sequence[Trajectory]) -> list[Step | None]:
+    """Compute the next step of each trajectory, in common reads of the embedding, and return the new steps.
+
+    The trajectories must share their home, and none may have ended. For one without runs that turns out to have no
+    further step, None is returned.
+    """
     together: dict[object, list[Run]] = {}
-    for path in paths:
-        if len(path) == t:
-            for run in path.runs:
-                together.setdefault((id(run.engine), run.inner_iter), []).append(run)
-    for runs in together.values():
-        advance(runs)
+    for one in trajectories:
+        for run in one.runs:
+            together.setdefault((id(run.engine), run.inner_iter), []).append(run)
+    reached = {run: step for runs in together.values() for run, step in zip(runs, advance(runs), strict=True)}
+    found = [one.next_step([reached[run] for run in one.runs]) for one in trajectories]
+    new = [(one, step) for one, step in zip(trajectories, found, strict=True) if step is not None]
+    for (one, step), values in zip(new, trajectories[0].home.labelled([step for _, step in new]), strict=True):
+        one.steps.append(one.home.kept(step))
+        one.labelled.append(values)
+    return found

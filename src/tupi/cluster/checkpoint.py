@@ -21,11 +21,11 @@ from tupi.algorithm.denoiser import Step
 from tupi.algorithm.engines.table import Table
 from tupi.cluster.engine import Blocks, DaskEngine, DaskState, gathered
 from tupi.cluster.moves import Trial
-from tupi.cluster.paths import NOTHING, Paths
+from tupi.cluster.search import NOTHING, Best, Search
 from tupi.runtime.atomic import replacing
 from tupi.runtime.errors import InputError
 
-FORMAT = 2  # 1 knew its data by their mean and spread only
+FORMAT = 3  # 2 kept labelled items' predictions standardised; 1 knew its data by their mean and spread only
 KEPT = 2  # checkpoints
 Array = NDArray[Any]
 
@@ -57,7 +57,7 @@ def fingerprint(*parts: Any) -> str:
 
 
 class Checkpoint:
-    """Saves paths every few steps, and finds where an earlier call stopped.
+    """Saves a search every few steps, and finds where an earlier call stopped.
 
     Parameters
     ----------
@@ -79,8 +79,8 @@ class Checkpoint:
     def _saved(self) -> list[Path]:
         return sorted(path.parent for path in self.folder.glob("step-*/state.npz"))
 
-    def resume(self, paths: Paths, engine: DaskEngine) -> int:
-        """Bring paths to where the last checkpoint left them; return the step, 0 if there is none."""
+    def resume(self, search: Search, engine: DaskEngine) -> int:
+        """Bring a search to where the last checkpoint left it; return the step, 0 if there is none."""
         saved = self._saved()
         if not saved:
             return 0
@@ -97,62 +97,63 @@ class Checkpoint:
                 f"checkpoint: {str(self.folder)!r} holds a run with other inputs or settings; accepted: the same ones, "
                 "or an empty folder."
             )
-        for k, run in enumerate(paths.runs):
-            paths.steps[k] = [
+        for k, (trajectory, run) in enumerate(zip(search.trajectories, search.runs, strict=True)):
+            trajectory.steps = [
                 Step(t, NOTHING, arrays[f"weights-{k}"][t], arrays[f"dependence-{k}"][t], tuple(energies))
                 for t, energies in enumerate(meta["energies"][k])
             ]
-            paths.values[k] = list(arrays[f"values-{k}"])
+            trajectory.labelled = list(arrays[f"values-{k}"])
             run.begin()  # what a run remembers of its initial state
-            run.next, run.t = None, meta["t"][k]
+            run.t = meta["t"][k]
             run.minimizer.length = meta["length"][k]
             run.minimizer._curvatures.extend(meta["curvatures"][k])
         trials = _read(engine.blocks, saved[-1], "block")
         for row, k in enumerate(meta["live"]):
-            paths.runs[k].state = _state(engine, arrays, f"state-{k}", trials, len(meta["live"]), row)
+            search.runs[k].state = _state(engine, arrays, f"state-{k}", trials, len(meta["live"]), row)
         if meta["best"] is not None:
             trials = _read(engine.blocks, saved[-1], "best")
-            paths.best = (*meta["best"], _state(engine, arrays, "best", trials, 1, 0))
+            setting, t = meta["best"]
+            search.best = Best(setting, t, _state(engine, arrays, "best", trials, 1, 0))
         return max(meta["t"])
 
-    def save(self, paths: Paths, live: list[int]) -> None:
+    def save(self, search: Search, live: list[int]) -> None:
         """Save where these runs stand, if it is time; from then on they stand where the files say."""
-        t = paths.runs[live[0]].t
-        last = t == paths.runs[live[0]].n_iter
+        runs = [search.runs[k] for k in live]
+        t = runs[0].t
+        last = t == runs[0].n_iter
         if t == 0 or (t % self.every and not last):
             return
         folder = self.folder / f"step-{t:05d}"
         folder.mkdir(exist_ok=True)
-        runs = [paths.runs[k] for k in live]
         trials = _through_files(runs[0].state.blocks, gathered([run.state for run in runs]), folder, "block")
         arrays: dict[str, Any] = {}
         for row, (k, run) in enumerate(zip(live, runs, strict=True)):
             run.state = replace(run.state, trials=trials, rows=len(runs), run=row, moved=False)
             arrays |= _arrays(run.state, f"state-{k}")
-        if paths.best is not None:
-            best, step, state = paths.best
+        if search.best is not None:
+            state = search.best.state
             state = replace(state, trials=_through_files(state.blocks, state.trials, folder, "best"))
-            paths.best = (best, step, state)
+            search.best = replace(search.best, state=state)
             arrays |= _arrays(state, "best")
-        for k, steps in enumerate(paths.steps):
-            arrays[f"weights-{k}"] = np.array([step.weights for step in steps])
-            arrays[f"dependence-{k}"] = np.array([step.dependence for step in steps])
-            arrays[f"values-{k}"] = np.array(paths.values[k])
+        for k, trajectory in enumerate(search.trajectories):
+            arrays[f"weights-{k}"] = np.array([step.weights for step in trajectory.steps])
+            arrays[f"dependence-{k}"] = np.array([step.dependence for step in trajectory.steps])
+            arrays[f"values-{k}"] = np.array(trajectory.labelled)
         with replacing(folder / "state.npz") as temporary, temporary.open("wb") as file:
-            np.savez(file, meta=np.array(json.dumps(self._meta(paths, live))), **arrays)
+            np.savez(file, meta=np.array(json.dumps(self._meta(search, live))), **arrays)
         for old in self._saved()[:-KEPT]:
             shutil.rmtree(old, ignore_errors=True)
 
-    def _meta(self, paths: Paths, live: list[int]) -> dict[str, Any]:
+    def _meta(self, search: Search, live: list[int]) -> dict[str, Any]:
         return {
             "format": FORMAT,
             "key": self.key,
             "live": live,
-            "t": [run.t for run in paths.runs],
-            "length": [run.minimizer.length for run in paths.runs],
-            "curvatures": [list(run.minimizer._curvatures) for run in paths.runs],
-            "energies": [[list(step.energies) for step in steps] for steps in paths.steps],
-            "best": None if paths.best is None else list(paths.best[:2]),
+            "t": [run.t for run in search.runs],
+            "length": [run.minimizer.length for run in search.runs],
+            "curvatures": [list(run.minimizer._curvatures) for run in search.runs],
+            "energies": [[list(step.energies) for step in one.steps] for one in search.trajectories],
+            "best": None if search.best is None else [search.best.setting, search.best.t],
         }
 
 

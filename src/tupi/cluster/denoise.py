@@ -11,16 +11,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tupi.algorithm.choice import follow
 from tupi.algorithm.trajectory import Watch
 from tupi.cluster import prepare
 from tupi.cluster.blocks import diagonals
 from tupi.cluster.checkpoint import Checkpoint, fingerprint
 from tupi.cluster.cluster import connected, described
 from tupi.cluster.engine import Blocks, DaskEngine, DaskState, lazy_vector
-from tupi.cluster.labelled import Labelled
-from tupi.cluster.paths import Paths, follow_all, follow_one
+from tupi.cluster.labelled import LabelledOnWorkers
 from tupi.cluster.reading import as_rows, named_rows
 from tupi.cluster.result import DistributedDenoised, Spool, column, read_spooled, restored, spool
+from tupi.cluster.search import OnWorkers, Search
 from tupi.embedding.hsic import KernelMoments, dependence_table, p_value
 from tupi.inputs.labels import Labels, as_labels
 from tupi.inputs.problem import TASKS
@@ -88,31 +89,37 @@ def denoise_distributed(
         blocks = prepare.embed(problem, chosen._options(random_state), progress)
         sigma2 = prepare.prediction_width(blocks, chosen.prediction_bandwidth)
         engine = DaskEngine(blocks, sigma2, chosen.rank)
-        paths = Paths.of(settings, engine)
-        save: Callable[[Paths, list[int]], None] = _no_save
+        labelled = None if checked is None else LabelledOnWorkers(blocks, problem.bounds, checked, task, random_state)
+        search = Search.of(settings, engine, labelled or OnWorkers())
+        checkpoint: Checkpoint | None = None
         progress(f"Denoising on {described(client)}")
         if options.checkpoint is not None:
             key = _key(problem, settings, checked, random_state)
             checkpoint = Checkpoint(options.checkpoint, options.checkpoint_every, key)
-            t = checkpoint.resume(paths, engine)
+            t = checkpoint.resume(search, engine)
             if t:
                 notes = (*notes, f"Resumed after step {t} from {checkpoint.folder}.")
-            save = checkpoint.save
+        votes = [] if labelled is None else labelled.votes(search.trajectories, chosen.patience)
+
+        def after(live: list[int]) -> None:
+            if votes:
+                search.keep(*votes[0].best)
+            if checkpoint is not None:
+                checkpoint.save(search, live)
+
+        follow(search.trajectories, votes, callback, after)
         evidence: Evidence | None = None
-        if checked is None:
-            follow_one(paths, callback, save)
-            k, t, scores, final = 0, len(paths.steps[0]) - 1, [], paths.runs[0].state
+        if labelled is None:
+            k, t, scores, final = 0, search.runs[0].t, [], search.runs[0].state
         else:
-            labelled = Labelled(blocks, problem.bounds, checked, task, random_state)
-            choices = follow_all(paths, labelled, chosen.patience, callback, save)
-            k, t = choices.best, choices.t
-            scores, final = choices.scores[k][: t + 1], paths.best[2] if paths.best is not None else None
+            k, t = votes[0].best
+            scores, final = votes[0].scores[k][: t + 1], None if search.best is None else search.best.state
             notes = (*notes, settings[k].why(t, len(settings)))
             progress("Judging the gain on held-out labels")
-            evidence = labelled.judge(paths.values, chosen.patience, t > 0)
+            evidence = labelled.judge(search.trajectories, chosen.patience, t > 0)
         final = final if t else None
         progress("Measuring dependence")
-        steps = paths.steps[k][: t + 1]
+        steps = search.trajectories[k].steps[: t + 1]
         return DistributedDenoised(
             predictions=_predictions(problem, blocks, final, owned=options.client is None),
             initial=lazy_vector(column, problem.score_blocks, np.diff(problem.bounds).tolist()),
@@ -127,10 +134,6 @@ def denoise_distributed(
             changed=t > 0,
             client=client if options.client is not None else None,
         )
-
-
-def _no_save(paths: Paths, live: list[int]) -> None:
-    """Save nothing."""
 
 
 def runnable(method: Method) -> Tupi:

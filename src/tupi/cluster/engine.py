@@ -174,21 +174,21 @@ class LazyPredictions:
     """
 
     def __init__(self, state: DaskState) -> None:
-        self._state = state
+        self.state = state
 
     def __len__(self) -> int:
         """Return how many items take part."""
-        return self._state.blocks.n
+        return self.state.blocks.n
 
     def to_dask(self) -> Any:
         """Return a Dask array."""
-        state = self._state
+        state = self.state
         parts = list(zip(state.blocks.futures, state.places, strict=True))
         return lazy_vector(predicted, parts, state.blocks.counts, state.table.low, state.table.per_unit)
 
     def compute(self) -> Vector:
         """Return all of it in memory."""
-        return self.to_dask().compute(scheduler=self._state.blocks.client)
+        return self.to_dask().compute(scheduler=self.state.blocks.client)
 
 
 def predicted(part: tuple[Block, moves.Place], low: float, per_unit: float) -> Vector:

@@ -1,24 +1,24 @@
-"""The labelled items of a distributed problem: their predictions along every path, and what labels choose from them."""
+"""The labelled items of a distributed problem: their predictions along trajectories, and what labels make of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tupi.algorithm.choice import Vote
+from tupi.algorithm.denoiser import Step
+from tupi.algorithm.trajectory import Trajectory
 from tupi.cluster.blocks import Block
-from tupi.cluster.engine import Blocks, DaskState
+from tupi.cluster.engine import Blocks, DaskState, LazyPredictions
 from tupi.cluster.moves import values_at
-from tupi.embedding.prepared import Prepared
-from tupi.embedding.restoring import restore
+from tupi.cluster.search import OnWorkers
 from tupi.inputs.labels import Labels, labelled_items, n_labels, relabel
+from tupi.inputs.problem import Problem
 from tupi.judging.evidence import MIN_LABELS, N_REPEATS, Evidence, judge
 from tupi.judging.folds import label_folds
-from tupi.judging.metrics import metric_of
 
 Array = NDArray[Any]
 
@@ -30,8 +30,8 @@ def look_up(block: Block, rows: Array) -> tuple[Array, Array]:
     return block.initial[rows], ranks[rows]
 
 
-class Labelled:
-    """The labelled items, wherever they are.
+class LabelledOnWorkers(OnWorkers):
+    """The labelled items, wherever they are: of a step, their predictions alone come to the client.
 
     Parameters
     ----------
@@ -48,102 +48,57 @@ class Labelled:
 
     Attributes
     ----------
-    labels : Values or Pairs
-        Positions counted among the labelled items.
+    problem : Problem
+        The labelled items alone, without their views.
     """
 
     def __init__(self, blocks: Blocks, bounds: Array, labels: Labels, task: str, random_state: int) -> None:
         items = labelled_items(labels)
-        self.labels = relabel(labels, items)
+        self._labels, self.random_state = relabel(labels, items), random_state
         self._blocks, home = blocks, np.searchsorted(bounds, items, side="right") - 1
         self._homes = np.unique(home)
         rows = [items[home == b] - bounds[b] for b in self._homes]
         client = blocks.client
         found = client.gather(client.map(look_up, [blocks.futures[b] for b in self._homes], rows, pure=False))
-        initial = np.concatenate([values for values, _ in found])
+        self.problem = Problem(np.concatenate([values for values, _ in found]), (), self._labels, task)
         self._ranks = [ranks[ranks >= 0] for _, ranks in found]
-        unit, mean, deviation = blocks.standard
-        taking_part = np.flatnonzero(np.concatenate([ranks for _, ranks in found]) >= 0)
-        self.first = (initial[taking_part] / unit - mean) / deviation
-        # What `tupi.embedding.restoring` and `tupi.judging.evidence` look at, for the labelled items alone.
-        self._prepared = cast(
-            Prepared,
-            SimpleNamespace(
-                problem=SimpleNamespace(task=task, initial=initial, are_probabilities=False),
-                items=taking_part,
-                f=self.first[:, None],
-                scale=np.array([deviation * unit]),
-                shift=np.array([mean * unit]),
-                random_state=random_state,
-            ),
-        )
-        self.task = task
+        self._taking_part = np.concatenate([ranks for _, ranks in found]) >= 0
 
-    def values(self, states: Sequence[DaskState]) -> list[Array]:
-        """Return f(t) of the labelled items that take part, for each of some states."""
+    def labelled(self, steps: Sequence[Step]) -> list[Array]:
+        """Return the predictions of the labelled items, in the input's scale, for each of some new steps."""
+        moved = [cast(LazyPredictions, step.f).state for step in steps if step.t]
+        values = iter(self._values(moved) if moved else ())
+        return [next(values) if step.t else self.problem.initial for step in steps]
+
+    def _values(self, states: Sequence[DaskState]) -> list[Array]:
         client = self._blocks.client
         places = [[state.places[b] for state in states] for b in self._homes]
         parts = client.gather(client.map(values_at, places, self._ranks, pure=False))
-        return [state.table.prediction(x) for state, x in zip(states, np.concatenate(parts, axis=1), strict=True)]
+        unit, mean, deviation = self._blocks.standard
+        found = []
+        for state, x in zip(states, np.concatenate(parts, axis=1), strict=True):
+            values = self.problem.initial.copy()
+            values[self._taking_part] = state.table.prediction(x) * (deviation * unit) + mean * unit
+            found.append(values)
+        return found
 
-    def score(self, f: Array, labels: Labels) -> float:
-        """Return how well f(t) agrees with labels."""
-        return metric_of(self.task, labels).score(restore(self._prepared, f[:, None]), labels)
+    def votes(self, trajectories: Sequence[Trajectory], patience: int) -> list[Vote]:
+        """Return the votes of all labels, which choose, and of those of each fold that judges.
 
-    def train_sets(self) -> list[Labels]:
-        """Return the labels that choose: all of them, and those of each fold that judges."""
-        if n_labels(self.labels) < MIN_LABELS:
-            return [self.labels]
-        seed = self._prepared.random_state
-        folds = [fold for k in range(N_REPEATS) for fold in label_folds(self.labels, random_state=(seed, k))]
-        return [self.labels, *(fold.train for fold in folds)]
+        Folds that judge choose again. When they look along with the others, all go in the same reads of the embedding.
+        """
+        sets = [self._labels]
+        if n_labels(self._labels) >= MIN_LABELS:
+            for repeat in range(N_REPEATS):
+                folds = label_folds(self._labels, random_state=(self.random_state, repeat))
+                sets += [fold.train for fold in folds]
+        return [Vote(trajectories, labels, self.problem.task, patience) for labels in sets]
 
-    def judge(self, paths: list[list[Array]], patience: int, accepted: bool) -> Evidence:
+    def judge(self, trajectories: Sequence[Trajectory], patience: int, accepted: bool) -> Evidence:
         """Return what the labels say about the gain, see `tupi.judging.evidence.judge`."""
 
         def predict(labels: Labels) -> Array:
-            choice = Choices(self, labels, len(paths), patience)
-            for k, path in enumerate(paths):
-                for f in path:
-                    choice.see(k, f)
-            return restore(self._prepared, paths[choice.best][choice.t][:, None])
+            k, t = Vote(trajectories, labels, self.problem.task, patience).best
+            return trajectories[k].labelled[t]
 
-        return judge(predict, self._prepared, self.labels, accepted)
-
-
-@dataclass(eq=False)
-class Choices:
-    """What one set of labels thinks of several paths while they grow: the rule of `tupi.algorithm.choice.choose`.
-
-    A path is left as soon as its score has not increased for ``patience`` steps; of equal scores the earliest wins.
-    """
-
-    labelled: Labelled
-    labels: Labels
-    n_paths: int
-    patience: int
-
-    def __post_init__(self) -> None:
-        self.scores: list[list[float]] = [[] for _ in range(self.n_paths)]
-
-    def wants(self, k: int) -> bool:
-        """Whether it would follow a path further."""
-        scores = self.scores[k]
-        return not scores or len(scores) - 1 - scores.index(max(scores)) < self.patience
-
-    def see(self, k: int, f: Array) -> None:
-        """Take in the next step of a path, unless it was left."""
-        if self.wants(k):
-            self.scores[k].append(self.labelled.score(f, self.labels))
-
-    @property
-    def best(self) -> int:
-        """The path with the best step."""
-        tops = [max(scores, default=-np.inf) for scores in self.scores]
-        return tops.index(max(tops))
-
-    @property
-    def t(self) -> int:
-        """That step."""
-        scores = self.scores[self.best]
-        return scores.index(max(scores))
+        return judge(predict, self.problem, self._labels, accepted, self.random_state)

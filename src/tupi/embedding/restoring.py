@@ -22,8 +22,8 @@ from tupi.embedding.prepared import Prepared
 Array = NDArray[np.float64]
 
 
-def restore(prepared: Prepared, f: Array, calibrated: bool = False) -> Array:
-    """Return predictions for all items from denoised columns of the items that take part.
+def restore(prepared: Prepared, f: Array, calibrated: bool = False, items: NDArray[np.int64] | None = None) -> Array:
+    """Return predictions for all items, or for some, from denoised columns of the items that take part.
 
     Parameters
     ----------
@@ -33,17 +33,26 @@ def restore(prepared: Prepared, f: Array, calibrated: bool = False) -> Array:
         Denoised columns, standardised.
     calibrated : bool
         For regression: whether the columns are values already, and not merely say who is alike.
+    items : ndarray of int, optional
+        The items whose predictions are wanted; None for all. The others are not touched unless the task needs them.
     """
     problem = prepared.problem
-    if np.array_equal(f, prepared.f):
-        return problem.initial
-    columns = f * prepared.scale + prepared.shift
+    initial = problem.initial if items is None else problem.initial[items]
+    if not len(initial) or np.array_equal(f, prepared.f):
+        return initial
+    if items is None:
+        places, rows = prepared.items, np.arange(len(f))
+    else:
+        rows = np.searchsorted(prepared.items, items)
+        takes_part = prepared.items.take(rows, mode="clip") == items
+        places, rows = np.flatnonzero(takes_part), rows[takes_part]
+    columns = f[rows] * prepared.scale + prepared.shift
     if problem.task == "regression" and not calibrated:
-        columns[:, 0] = _toward(problem.initial[prepared.items], f[:, 0])
+        columns[:, 0] = _toward(problem.initial[prepared.items], f[:, 0])[rows]
     elif problem.are_probabilities:
         columns = softmax(columns, axis=1)
-    result = problem.initial.copy()
-    result[prepared.items] = columns.reshape(len(columns), *problem.initial.shape[1:])
+    result = initial.copy()
+    result[places] = columns.reshape(len(columns), *initial.shape[1:])
     return result
 
 

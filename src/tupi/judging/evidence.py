@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels, Values, entries, n_labels
+from tupi.inputs.problem import Problem
 from tupi.judging.folds import Fold, label_folds
 from tupi.judging.gain import Gain
 from tupi.judging.metrics import Metric, metric_named, metric_of
@@ -66,7 +66,14 @@ def amount(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def judge(predict: Predict, prepared: Prepared, labels: Labels, accepted: bool, n_repeats: int = N_REPEATS) -> Evidence:
+def judge(
+    predict: Predict,
+    problem: Problem,
+    labels: Labels,
+    accepted: bool,
+    random_state: int = 0,
+    n_repeats: int = N_REPEATS,
+) -> Evidence:
     """Estimate a method's gain by repeated cross-validation over the labels.
 
     Each fold's labels judge predictions that were chosen (or fitted) with the other folds' labels only. The interval
@@ -77,24 +84,22 @@ def judge(predict: Predict, prepared: Prepared, labels: Labels, accepted: bool, 
     ----------
     predict : callable
         Makes predictions with some of the labels.
-    prepared : Prepared
-        The problem.
+    problem : Problem
+        Whose initial predictions are compared with.
     labels : Values or Pairs
         All labels.
     accepted : bool
         Whether the predictions that come back differ from the initial ones.
+    random_state : int
+        Seed of the folds.
     n_repeats : int
         How often all labels are dealt to folds anew.
     """
-    task = prepared.problem.task
+    task = problem.task
     if n_labels(labels) < MIN_LABELS:
         return _unjudged(labels, task, accepted, _too_few(labels))
-    folds = (
-        fold
-        for repeat in range(n_repeats)
-        for fold in label_folds(labels, random_state=(prepared.random_state, repeat))
-    )
-    found = held_out(metric_of(task, labels), predict, folds, prepared.problem.initial, labels)
+    folds = (fold for repeat in range(n_repeats) for fold in label_folds(labels, random_state=(random_state, repeat)))
+    found = held_out(metric_of(task, labels), predict, folds, problem.initial, labels)
     if not len(found.weights):
         sentence = (
             f"The gain could not be judged: no fold of the {counted(labels)} leaves {noun_of(labels)}s on both sides."

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.algorithm.choice import choose
+from tupi.algorithm.choice import choose, follow
 from tupi.algorithm.denoiser import Step
-from tupi.algorithm.trajectory import Path, Stopped, Watch
+from tupi.algorithm.trajectory import InMemory, Trajectory, Watch
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels
 from tupi.methods.base import Fit, Method, check_positive
@@ -77,18 +76,20 @@ class Kim(Method):
         """Combine; with labels, under all settings that are left open, and return the best step."""
         predictors = prepared.once("one-dimensional views", lambda: predictors_of(prepared))
 
-        def path_of(setting: Kim) -> Path:
-            return prepared.once(setting, lambda: Path(prepared, setting.steps(prepared.f[:, 0], predictors)))
+        def trajectory_of(setting: Kim) -> Trajectory:
+            def begin() -> Trajectory:
+                return Trajectory(InMemory(prepared), ahead=setting.steps(prepared.f[:, 0], predictors))
+
+            return prepared.once(setting, begin)
 
         settings = self.settings(labels is not None)
         if labels is None:
-            path, params = path_of(settings[0]), settings[0].params()
-            with suppress(Stopped):  # what the watcher saw counts
-                path.step(params["n_iter"], watch)
-            steps = path.upto(params["n_iter"])
-            return Fit(steps[-1].f, params | {"n_iter": len(steps) - 1}, steps, [])
-        choice = choose(settings, path_of, prepared, labels, patience=MAX_STEPS, watch=watch)
-        steps, setting = choice.path.upto(choice.t), choice.setting
+            trajectory = trajectory_of(settings[0])
+            follow([trajectory], watch=watch)
+            steps = list(trajectory.steps)
+            return Fit(steps[-1].f, settings[0].params() | {"n_iter": len(steps) - 1}, steps, [])
+        choice = choose(settings, trajectory_of, prepared, labels, patience=MAX_STEPS, watch=watch)
+        steps, setting = choice.trajectory.steps[: choice.t + 1], choice.setting
         note = (
             f"lam={setting.lam:g}, sigma2={setting.sigma2:g} and {choice.t} steps scored best "
             f"of {choice.tried} settings on the labels."

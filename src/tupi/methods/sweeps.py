@@ -1,4 +1,4 @@
-"""Fitting methods without steps: one solution per setting, found once, the settings swept along paths.
+"""Fitting methods without steps: one solution per setting, found once, the settings swept along trajectories.
 
 Solutions that do not depend on the labels are computed once per problem. Folds that judge a choice only choose again.
 """
@@ -6,7 +6,6 @@ Solutions that do not depend on the labels are computed once per problem. Folds 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from typing import TypeVar
@@ -14,29 +13,15 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.algorithm.choice import choose
+from tupi.algorithm.choice import choose, follow
 from tupi.algorithm.denoiser import Step
-from tupi.algorithm.trajectory import Path, Stopped, Watch
+from tupi.algorithm.trajectory import InMemory, Trajectory, Watch
 from tupi.embedding.prepared import Prepared
-from tupi.inputs.labels import Labels, labelled_items
+from tupi.inputs.labels import Labels
 from tupi.methods.base import Fit, Method
 
 Array = NDArray[np.float64]
 Swept = TypeVar("Swept", bound=Method)
-
-
-class ValuePath(Path):
-    """A path of solutions in the units of the initial predictions: for regression they are values as they are."""
-
-    def labelled(self, t: int) -> Array:
-        """Return the predictions of step t for the labelled items."""
-        problem = self._prepared.problem
-        if problem.task != "regression" or t == 0:
-            return super().labelled(t)
-        assert problem.labels is not None
-        values = problem.initial.copy()
-        values[self._prepared.items] = (self._known[t].f * self._prepared.scale + self._prepared.shift)[:, 0]
-        return values[labelled_items(problem.labels)]
 
 
 def fit_swept(
@@ -70,20 +55,23 @@ def fit_swept(
     m = len(prepared.problem.views)
     alike, unknown = np.full(m, 1.0 / m), np.full(m, np.nan)
 
-    def path_of(setting: Swept) -> Path:
-        def steps() -> Iterator[Step]:
+    def trajectory_of(setting: Swept) -> Trajectory:
+        def begin() -> Trajectory:
             found = chain([prepared.f], solutions(setting, values))
-            return (Step(t, columns, alike, unknown) for t, columns in enumerate(found))
+            steps = (Step(t, columns, alike, unknown) for t, columns in enumerate(found))
+            return Trajectory(InMemory(prepared, calibrated), ahead=steps)
 
-        return prepared.once((setting, name, tuple(values)), lambda: ValuePath(prepared, steps()))
+        return prepared.once((setting, name, tuple(values)), begin)
 
     calibrated = prepared.problem.task == "regression"
     if labels is None:
-        steps = _first_two(path_of(settings[0]), watch)
+        trajectory = trajectory_of(settings[0])
+        follow([trajectory], watch=watch)
+        steps = list(trajectory.steps)
         value = values[0] if len(steps) > 1 else 0.0
         return Fit(steps[-1].f, settings[0].params() | {name: value}, steps, [], calibrated=calibrated)
-    choice = choose(settings, path_of, prepared, labels, patience=len(values) + 1, watch=watch)
-    steps, tried = choice.path.upto(choice.t), len(settings) * len(values)
+    choice = choose(settings, trajectory_of, prepared, labels, patience=len(values) + 1, watch=watch)
+    steps, tried = choice.trajectory.steps[: choice.t + 1], len(settings) * len(values)
     if choice.t == 0:
         note = f"None of {tried} settings scored better on the labels than the initial predictions."
         params = choice.setting.params() | {name: 0.0}
@@ -94,9 +82,3 @@ def fit_swept(
     ends = [steps[0], replace(steps[-1], t=1)]
     scores = [choice.scores[0], choice.scores[choice.t]]
     return Fit(steps[-1].f, chosen, ends, scores, (note,), calibrated=calibrated)
-
-
-def _first_two(path: Path, watch: Watch | None) -> list[Step]:
-    with suppress(Stopped):  # what the watcher saw counts
-        path.step(1, watch)
-    return path.upto(1)

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
-from tupi.algorithm.choice import choose
+from tupi.algorithm.choice import choose, follow
 from tupi.algorithm.denoiser import Engine, Run, Step
+from tupi.algorithm.energy import Vector
 from tupi.algorithm.engines import ENGINES
 from tupi.algorithm.engines.exact import ExactEngine
 from tupi.algorithm.engines.fused import FusedEngine
 from tupi.algorithm.engines.lowrank import LowRankEngine
 from tupi.algorithm.engines.passes import descend
 from tupi.algorithm.optimizers import MOMENTA
-from tupi.algorithm.trajectory import Path, Stopped, Watch
+from tupi.algorithm.trajectory import Home, InMemory, Trajectory, Watch
 from tupi.embedding.bandwidth import check_bandwidth, squared_bandwidth
 from tupi.embedding.embedding import KERNELS, EmbeddingOptions, embed, exact_kernel
 from tupi.embedding.prepared import Prepared
@@ -184,40 +185,42 @@ class Tupi(Method):
         dependence = engine.begin(prepared.f[prepared.order, column]).dependence
         return joint_view(prepared, np.clip(1.0 - dependence, 0.0, 1.0))
 
-    def runs(self, prepared: Prepared) -> list[Run]:
-        """Return the runs of Algorithm 1, one per class column; the setting must be complete."""
+    def run(self, engine: Engine, f: Vector) -> Run:
+        """Return the run of Algorithm 1 from some predictions on an engine; the setting must be complete."""
         assert self.lam is not None
         assert self.sigma_w2 is not None
         assert self.n_iter is not None
+        discount = self.discount and not self.joint
+        return Run(engine, f, self.lam, self.sigma_w2, self.n_iter, self.optimizer, self.inner_iter, discount)
+
+    def runs(self, prepared: Prepared) -> list[Run]:
+        """Return the runs of Algorithm 1, one per class column; the setting must be complete."""
         return [
-            Run(
+            self.run(
                 prepared.once(("engine", self.engine_key(), c), partial(self._engine, prepared, c)),
                 prepared.f[prepared.order, c],
-                self.lam,
-                self.sigma_w2,
-                self.n_iter,
-                self.optimizer,
-                self.inner_iter,
-                self.discount and not self.joint,
             )
             for c in range(prepared.f.shape[1])
         ]
 
-    def steps(self, prepared: Prepared, runs: list[Run] | None = None) -> Iterator[Step]:
-        """Yield the steps of Algorithm 1 for the items in their own order, the class columns side by side."""
+    def trajectory(self, prepared: Prepared, home: Home | None = None) -> Trajectory:
+        """Return the trajectory of this setting, which must be complete, before its first step."""
+        return Trajectory(home or InMemory(prepared), self.runs(prepared), partial(self._joined, prepared))
+
+    def _joined(self, prepared: Prepared, columns: Sequence[Step]) -> Step:
+        """Return the step of all class columns side by side, with the items in their own order."""
         m = len(prepared.problem.views)
-        for together in zip(*(self.runs(prepared) if runs is None else runs), strict=True):
-            f = np.empty_like(prepared.f)
-            f[prepared.order] = np.column_stack([step.f for step in together])
-            weights = np.mean([step.weights for step in together], axis=0)
-            dependence = np.mean([step.dependence for step in together], axis=0)
-            yield Step(
-                t=together[0].t,
-                f=f,
-                weights=np.full(m, 1.0 / m) if self.joint else weights,
-                dependence=np.full(m, np.nan) if self.joint else dependence,
-                energies=together[0].energies,
-            )
+        f = np.empty_like(prepared.f)
+        f[prepared.order] = np.column_stack([step.f for step in columns])
+        weights = np.mean([step.weights for step in columns], axis=0)
+        dependence = np.mean([step.dependence for step in columns], axis=0)
+        return Step(
+            t=columns[0].t,
+            f=f,
+            weights=np.full(m, 1.0 / m) if self.joint else weights,
+            dependence=np.full(m, np.nan) if self.joint else dependence,
+            energies=columns[0].energies,
+        )
 
     def engine_key(self) -> tuple[object, ...]:
         """Return what an engine depends on, so that settings can share it."""
@@ -227,23 +230,22 @@ class Tupi(Method):
     def fit(self, prepared: Prepared, labels: Labels | None, watch: Watch | None = None) -> Fit:
         """Run Algorithm 1; with labels, under all settings that are left open, and return the best step."""
 
-        def path_of(setting: Tupi) -> Path:
-            def begin() -> Path:
-                runs = setting.runs(prepared)
-                return Path(prepared, setting.steps(prepared, runs), runs)
-
-            return prepared.once(setting, begin)
+        def trajectory_of(setting: Tupi) -> Trajectory:
+            return prepared.once(setting, lambda: setting.trajectory(prepared))
 
         with threads_for(self.n_threads, len(prepared.items) * len(prepared.problem.views) * self.rank):
             settings = self.settings(labels is not None)
             if labels is None:
-                return self._unlabelled(settings[0], path_of(settings[0]), watch)
-            choice = choose(settings, path_of, prepared, labels, self.patience, watch)
+                trajectory = trajectory_of(settings[0])
+                follow([trajectory], watch=watch)
+                steps = list(trajectory.steps)
+                return Fit(steps[-1].f, settings[0].params() | {"n_iter": len(steps) - 1}, steps, [])
+            choice = choose(settings, trajectory_of, prepared, labels, self.patience, watch)
         chosen = replace(choice.setting, n_iter=choice.t) if choice.t else choice.setting
-        step = choice.path.upto(choice.t)[-1]
+        steps = choice.trajectory.steps[: choice.t + 1]
         note = chosen.why(choice.t, choice.tried)
         params = chosen.params() | {"n_iter": choice.t}
-        return Fit(step.f, params, choice.path.upto(choice.t), choice.scores[: choice.t + 1], (note,))
+        return Fit(steps[-1].f, params, steps, choice.scores[: choice.t + 1], (note,))
 
     def why(self, t: int, tried: int) -> str:
         """Return the sentence that says why this setting and ``t`` steps were chosen out of so many settings."""
@@ -251,13 +253,3 @@ class Tupi(Method):
             return f"None of {tried} settings scored better on the labels than the initial predictions."
         best = f"lam={self.lam:g}, sigma_w2={self.sigma_w2:g} and {t} steps"
         return f"{best} scored best of {tried} settings on the labels."
-
-    def _unlabelled(self, setting: Tupi, path: Path, watch: Watch | None) -> Fit:
-        t = 0
-        try:
-            while path.step(t + 1, watch) is not None:
-                t += 1
-        except Stopped:
-            t += 1  # the step that the watcher saw counts
-        steps = path.upto(t)
-        return Fit(steps[-1].f, setting.params() | {"n_iter": len(steps) - 1}, steps, [])

@@ -13,8 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tupi.algorithm.trajectory import extend
 from tupi.embedding.embedding import KERNELS
 from tupi.embedding.restoring import restore
+from tupi.inputs.labels import labelled_items, relabel
+from tupi.judging.metrics import metric_of
 from tupi.methods import make_method
 from tupi.methods.tupi import LAM_GRID, SIGMA_W2_GRID, Tupi
 from tupi.page.frames import encode
@@ -22,7 +25,7 @@ from tupi.page.knowledge import NOTHING, Known
 from tupi.page.lanes import Lane, Piece
 from tupi.page.looks import LAMS, LAST, WIDTHS, Look, ranks
 from tupi.page.signals import Signal
-from tupi.page.trails import Relabelled, Trails, labelled_score
+from tupi.page.trails import Relabelled, Trails
 from tupi.runtime.errors import InputError
 from tupi.runtime.json_values import finite, numbers
 
@@ -47,7 +50,7 @@ class Explorer:
     Parameters
     ----------
     trails : Trails
-        Paths of the paper's method.
+        Trajectories of the paper's method.
     base : Tupi
         All settings that have no slider.
     signal : Signal
@@ -200,7 +203,9 @@ class Explorer:
         known = self.trails.known(setting)
         if labels is None or len(known) <= t:
             return None
-        value = labelled_score(self.prepared, known[t].f.astype(np.float64), labels)
+        items = labelled_items(labels)
+        predictions = restore(self.prepared, known[t].f.astype(np.float64), items=items)
+        value = metric_of(self.prepared.problem.task, labels).score(predictions, relabel(labels, items))
         with self._lock:
             if version == self._labels_version:
                 self._scores[setting, t] = value
@@ -303,7 +308,7 @@ class Explorer:
         self._states[key] = "computing"
         self._say("Embedding the views")
         try:
-            next(setting.steps(self.prepared))
+            extend([setting.trajectory(self.prepared)])
             self._states[key] = "ready"
         except Exception as problem:
             self._states[key] = in_words(problem)

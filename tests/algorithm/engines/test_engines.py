@@ -38,6 +38,11 @@ def make_engines(n=60, kernel="gaussian", rank=50, seed=0):
     }
 
 
+def steps_of(run):
+    """Return f(0), f(1), ..., f(T) of a run."""
+    return [advance([run])[0] for _ in range(run.n_iter + 1)]
+
+
 def evaluate(engine, f, weights, lam, point, extra=None):
     """Return energy and gradient at a point of the step that begins at f, through the engine's own moves."""
     descent = engine.descent([engine.begin(f)], [weights], [lam], extra)
@@ -132,7 +137,7 @@ def test_what_is_added_to_the_energy_is_added_in_every_engine():
         more, further = evaluate(engines[name], f, WEIGHTS, LAM, moved, extra)
         assert more - energy == pytest.approx(extra(moved)[0], abs=tolerance)
         np.testing.assert_allclose(further - gradient, extra(moved)[1], atol=tolerance)
-    ends = [list(Run(Added(engines[name], extra), f, 0.3, 0.1, 4))[-1].f for name in ("reference", "fused")]
+    ends = [steps_of(Run(Added(engines[name], extra), f, 0.3, 0.1, 4))[-1].f for name in ("reference", "fused")]
     assert 1 - np.corrcoef(*ends)[0, 1] < 1e-5
 
 
@@ -154,7 +159,7 @@ def test_low_rank_converges_to_exact_as_the_rank_grows(kernel):
     differences = []
     for rank in (5, 20, 120):
         f, engines = make_engines(120, kernel, rank)
-        ends = [list(Run(engines[e], f, 0.3, 0.1, 5))[-1].f for e in ("exact", "reference")]
+        ends = [steps_of(Run(engines[e], f, 0.3, 0.1, 5))[-1].f for e in ("exact", "reference")]
         differences.append(1 - np.corrcoef(*ends)[0, 1])
     assert differences[0] > differences[1] > differences[2]
     assert differences[2] < 1e-5
@@ -172,7 +177,7 @@ def test_weights_are_the_formula_and_pick_one_view_in_the_limit():
 @pytest.mark.parametrize("optimizer", ["momentum", "gradient"])
 def test_energy_never_rises_within_a_step(engine, optimizer):
     f, engines = make_engines(80)
-    for step in Run(engines[engine], f, 0.5, 0.1, 4, optimizer, inner_iter=8):
+    for step in steps_of(Run(engines[engine], f, 0.5, 0.1, 4, optimizer, inner_iter=8)):
         assert (np.diff(step.energies) <= 0).all()
         assert step.t == 0 or step.energies[-1] < step.energies[0]
 
@@ -296,18 +301,14 @@ def test_many_runs_at_once_are_the_same_as_each_alone():
     f, engines = make_engines(500)
     settings = [(lam, width) for lam in (0.1, 0.5, 2.0) for width in (0.02, 0.3)]
     for name in ("fused", "reference"):
-        alone = [list(Run(engines[name], f, *setting, n_iter=4)) for setting in settings]
+        alone = [steps_of(Run(engines[name], f, *setting, n_iter=4)) for setting in settings]
         runs = [Run(engines[name], f, *setting, n_iter=4) for setting in settings]
         for t in range(5):
-            advance(runs)
-            for run, steps in zip(runs, alone, strict=True):
-                step = next(run)
+            for step, steps in zip(advance(runs), alone, strict=True):
                 assert step.t == t
                 np.testing.assert_allclose(step.f, steps[t].f, atol=1e-6)
                 np.testing.assert_allclose(step.weights, steps[t].weights, atol=1e-7)
                 np.testing.assert_allclose(step.energies, steps[t].energies, atol=1e-7)
-        advance(runs)
-        assert all(next(run, None) is None for run in runs)
 
 
 def test_blocks_of_unequal_length_add_up_to_the_whole():
@@ -320,7 +321,7 @@ def test_blocks_of_unequal_length_add_up_to_the_whole():
     blocks = Scratch(n, whole.width, rows_per_block=40_000)
     blocks.write(0, whole.storage.array)
     ends = [
-        list(Run(FusedEngine(embedding, f, SIGMA2), f, 0.3, 0.1, 2))[-1]
+        steps_of(Run(FusedEngine(embedding, f, SIGMA2), f, 0.3, 0.1, 2))[-1]
         for embedding in (whole, Embedding(whole.names, whole.offsets, blocks))
     ]
     np.testing.assert_allclose(ends[0].energies, ends[1].energies, rtol=1e-5)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+from tupi.algorithm.choice import follow
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.problem import make_problem
 from tupi.methods.tupi import Tupi
@@ -50,7 +51,8 @@ PROBLEMS = {
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_fused_and_reference_take_the_same_path(name):
     prepared = Prepared(make_problem(*PROBLEMS[name]()))
-    *_, fused = Tupi(engine="fused", **SETTING).steps(prepared)
-    *_, reference = Tupi(engine="reference", **SETTING).steps(prepared)
+    trajectories = [Tupi(engine=engine, **SETTING).trajectory(prepared) for engine in ("fused", "reference")]
+    follow(trajectories)
+    fused, reference = (trajectory.steps[-1] for trajectory in trajectories)
     assert spearmanr(fused.f[:, 0], reference.f[:, 0])[0] >= 0.9999
     assert fused.energies[-1] == pytest.approx(reference.energies[-1], rel=1e-3)

@@ -11,6 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tupi import __version__
+from tupi.algorithm.choice import follow
+from tupi.algorithm.trajectory import extend
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.problem import make_problem
 from tupi.methods.tupi import Tupi
@@ -66,12 +68,12 @@ class Scaling(Experiment):
         start = time.perf_counter()
         prepared = Prepared(make_problem(predictions, views))
         with threads_for(None, int(n) * self.n_views * method.rank):
-            steps = method.settings(False)[0].steps(prepared)
-            next(steps)  # embeds
+            trajectory = method.settings(False)[0].trajectory(prepared)
+            extend([trajectory])  # step 0: embeds
             embedded = time.perf_counter()
-            n_steps = sum(1 for _ in steps)
+            follow([trajectory])
         end = time.perf_counter()
-        return {"n": int(n), "engine": engine, "embed": embedded - start, "step": (end - embedded) / n_steps}
+        return {"n": int(n), "engine": engine, "embed": embedded - start, "step": (end - embedded) / self.steps}
 
     def seconds(self, dataset: str) -> float:
         """Return about how long a cell takes, on average."""

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tupi.algorithm.choice import follow
 from tupi.methods.tupi import Tupi
 from tupi.research.experiments.experiment import TrialExperiment
 from tupi.research.experiments.page import picture, table
@@ -58,7 +59,9 @@ class Surface(TrialExperiment):
 
         def path(lam: float, sigma_w2: float, n_iter: int) -> list[float]:
             setting = replace(self.method, lam=lam, sigma_w2=sigma_w2, n_iter=n_iter)
-            return [trial.accuracy(step.f[:, 0]) - before for step in setting.steps(prepared)]
+            trajectory = setting.trajectory(prepared)
+            follow([trajectory])
+            return [trial.accuracy(step.f[:, 0]) - before for step in trajectory.steps]
 
         chosen, fixed = [], []
         for a in self.log_lam:
