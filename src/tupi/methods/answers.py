@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 
 from tupi.fusion.design import suggest_items, suggest_pairs
+from tupi.fusion.experts import with_expert
 from tupi.fusion.fitting import Fused, fit_pairs, fit_values, most_labels
 from tupi.fusion.guard import (
     OF_ERRORS,
@@ -339,7 +340,8 @@ def answer_of(known: Known, base: LabelFree, prepared: Prepared) -> Answer:
         return ClassAnswer(prepared, base, fused, len(values), values.astype(np.int64), frequency, prior)
     z = ((values - values.mean()) / values.std())[:, None]
     kind = RegressionAnswer if prepared.problem.task == "regression" else RankingAnswer
-    return kind(prepared, base, fit_values(base, prepared, rows, z), len(values), values)
+    fused = with_expert(base, fit_values(base, prepared, rows, z), z)
+    return kind(prepared, base, fused, len(values), values)
 
 
 def _label_free_chances(base: LabelFree, prepared: Prepared) -> Array:
