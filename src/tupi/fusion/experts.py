@@ -42,25 +42,38 @@ def with_expert(base: LabelFree, fused: Fused, z: Array) -> Fused:
     z : ndarray of shape (m, 1)
         The labels.
     """
-    assert fused.twice is not None
     found = plain_kernels(base, fused.belief.kernels)
     if len(z) < LEAST_LABELS or not found.shared:
         return fused
     g, plain = fit_plain(base, found, z)
     expected = LEAST_SHARE + (MOST_SHARE - LEAST_SHARE) * base.share.c
-    all_labels = mean_share(*((z - one.held_out) for one in (fused, plain)), expected)
-    # What judges a label is a share that this label had no part in: all predictions behind it are without it.
-    errors = [z - one.twice for one in (fused, plain)]
+    share = float(mean_share(z[:, 0] - fused.held_out[:, 0], z[:, 0] - plain.held_out[:, 0], expected))
+    assert fused.twice is not None
+    both = combined_left_out(LeftOut(fused.held_out, fused.differences, fused.twice), plain, z, expected)
+    return replace(
+        fused,
+        g=(1 - share) * fused.g + share * g,
+        held_out=both.held_out,
+        differences=both.differences,
+        twice=both.twice,
+        plain_share=share,
+    )
+
+
+def combined_left_out(process: LeftOut, plain: LeftOut, z: Array, expected: float) -> LeftOut:
+    """Return left-out predictions of the combination, each by a share that its own label had no part in.
+
+    That share is chosen by the other labels, of which no prediction saw this one either; a pair meets the mean of two.
+    """
+    errors = [z - one.twice for one in (process, plain)]
     for one in errors:
         np.fill_diagonal(one, np.nan)
     share = mean_share(errors[0], errors[1], expected)
-    between = 0.5 * (share[:, None] + share)
-    return replace(
-        fused,
-        g=_mixed(fused.g, g, all_labels),
-        held_out=_mixed(fused.held_out, plain.held_out, share[:, None]),
-        differences=_mixed(fused.differences, plain.differences, between),
-        plain_share=float(all_labels[0]),
+    mean = 0.5 * (share[:, None] + share)
+    return LeftOut(
+        (1 - share[:, None]) * process.held_out + share[:, None] * plain.held_out,
+        (1 - mean) * process.differences + mean * plain.differences,
+        (1 - share) * process.twice + share * plain.twice,
     )
 
 
@@ -88,7 +101,3 @@ def fit_plain(base: LabelFree, found: Kernels, z: Array) -> tuple[Array, LeftOut
     after = posterior(model, v, residuals)
     g = mean[:, 0] + found.times(v[:-1], after.duals[:, 0], 0) + after.duals.sum()
     return g[:, None], judged_apart(model, after, z, mean[rows])
-
-
-def _mixed(first: Array, second: Array, share: Array) -> Array:
-    return (1 - share) * first + share * second

@@ -49,9 +49,9 @@ class Fused:
     noise : float
         Variance of the noise of a value; 0 for comparisons, which are of the items themselves.
     twice : ndarray of shape (m, m), optional
-        For values and one output: the process's predictions without two labels, see `tupi.fusion.leftout.LeftOut`.
+        For values and one output: predictions without two labels, see `tupi.fusion.leftout.LeftOut`.
     plain_share : float
-        Share of the plain process in all predictions but ``twice``, see `tupi.fusion.experts`.
+        Share of the plain process in all predictions, see `tupi.fusion.experts`.
     """
 
     g: Array

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import beta
 
-GRID = (np.arange(100) + 0.5) / 100  # shares that are tried
+TRIED = 200  # shares, each as likely as any other before labels
 PRIOR_LABELS, PRIOR_VARIANCE = 2.0, 0.3  # the errors' variance is expected to be this, in that of the labels
 Array = NDArray[np.float64]
 
@@ -28,13 +29,11 @@ def mean_share(first: Array, second: Array, expected: float) -> Array:
     """
     counts = np.isfinite(first).sum(axis=0)
     step = second - first
-    squares = (np.nansum(first * other, axis=0) for other in (first, step))
-    start, cross = squares
-    curve = np.nansum(step**2, axis=0)
-    s = GRID.reshape(-1, *[1] * counts.ndim)
+    start, cross, curve = (np.nansum(one, axis=0) for one in (first**2, first * step, step**2))
+    tried = beta.ppf((np.arange(TRIED) + 0.5) / TRIED, expected, 1 - expected)
+    s = tried.reshape(-1, *[1] * counts.ndim)
     sse = np.maximum(start + 2 * s * cross + s**2 * curve, 0.0)
     logs = -0.5 * (counts + PRIOR_LABELS) * np.log(sse + PRIOR_LABELS * PRIOR_VARIANCE)
-    logs = logs + (expected - 1) * np.log(s) - expected * np.log(1 - s)  # Beta(expected, 1 - expected)
-    chances = np.exp(logs - logs.max(axis=0))
-    found: Array = (s * chances).sum(axis=0) / chances.sum(axis=0)
+    likely = np.exp(logs - logs.max(axis=0))
+    found: Array = (s * likely).sum(axis=0) / likely.sum(axis=0)
     return found
