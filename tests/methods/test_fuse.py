@@ -6,7 +6,8 @@ import tupi
 from tests.conftest import make_problem_arrays
 from tests.methods.rows import class_problem
 from tupi.errors import InputError
-from tupi.fusion import fitting
+from tupi.fusion import experts, fitting, leftout
+from tupi.fusion.guard import Blend
 from tupi.fusion.labelfree import label_free
 from tupi.labels import Pairs, Values, pairwise_accuracy
 from tupi.methods.answers import answer_of
@@ -170,7 +171,7 @@ def test_left_out_errors_are_those_of_what_came_back():
     f = prepared.f[base.order[answer.fused.rows[0]], 0] * prepared.scale[0] + prepared.shift[0]
     g = answer.fused.held_out[0, 0] * answer.values.std() + answer.values.mean()
     expected = abs(0.3 * f + 0.7 * g - answer.values[0]) / deviation
-    assert answer.left_out_errors(0.7)[0] == pytest.approx(expected)
+    assert answer.left_out_errors(Blend(0.7, 0.3, 0.0))[0] == pytest.approx(expected)
 
 
 def test_no_intervals_without_errors():
@@ -243,8 +244,10 @@ def test_missing_views():
     assert pairwise_accuracy(found.predictions, JUDGING) > pairwise_accuracy(SCORES, JUDGING) + 0.05
 
 
-def test_left_out_predictions_equal_fits_without_the_label():
-    """With the variances that all labels gave, as the closed form has it."""
+def test_left_out_predictions_equal_fits_without_the_label(monkeypatch):
+    """With the variances that all labels gave, as the closed form has it; of the process alone."""
+    monkeypatch.setattr(leftout, "FEW", N)
+    monkeypatch.setattr(experts, "LEAST_LABELS", N)
     prepared = Prepared(make_problem(SCORES, VIEWS, KNOWN))
     base = label_free(prepared)
     answer = answer_of(known_items(Fuse(), prepared, KNOWN), base, prepared)

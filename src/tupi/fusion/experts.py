@@ -26,7 +26,7 @@ LEAST_LABELS = 8  # fewer cannot tell which expert is better
 LOG_PRIOR_F = -2.0  # log variance of f's slope around the expected one
 LOG_PRIOR_LINEAR, LOG_PRIOR_SMOOTH = -1.0, -2.0  # of related views: expected to explain 37 and 14 per cent
 UNRELATED = -1.0  # added to both for unrelated ones
-MOST_SHARE, LEAST_SHARE = 0.5, 0.1  # expected share of the expert if all of f's deviations are signal, and if none is
+MOST_SHARE, LEAST_SHARE = 0.5, 0.05  # expected share of the expert if all of f's deviations are signal, and if none is
 Array = NDArray[np.float64]
 
 
