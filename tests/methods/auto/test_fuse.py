@@ -9,7 +9,7 @@ from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Pairs, Values
 from tupi.inputs.problem import make_problem
 from tupi.judging.metrics import pairwise_accuracy
-from tupi.methods.auto import fitting
+from tupi.methods.auto import experts, fitting
 from tupi.methods.auto.answers import answer_of
 from tupi.methods.auto.fuse import Fuse
 from tupi.methods.auto.guard import Blend
@@ -277,8 +277,9 @@ def values_with_model(labels):
     return answer, model, mean, z - mean
 
 
-def test_few_labels_left_out_are_predicted_by_fits_without_them():
-    """With the variances that all labels gave, as the closed form has it."""
+def test_few_labels_left_out_are_predicted_by_fits_without_them(monkeypatch):
+    """With the variances that all labels gave, as the closed form has it; of the process alone."""
+    monkeypatch.setattr(experts, "LEAST_LABELS", N)
     answer, model, mean, residuals = values_with_model(Values(LABELLED[:19], TRUTH[LABELLED[:19]]))
     v = np.append(answer.fused.belief.v, answer.fused.noise)
     for i, j in ((0, 7), (18, 3)):
@@ -287,8 +288,9 @@ def test_few_labels_left_out_are_predicted_by_fits_without_them():
         assert answer.fused.differences[i, j] == pytest.approx(first - second)
 
 
-def test_labels_left_out_meet_variances_that_other_folds_chose():
+def test_labels_left_out_meet_variances_that_other_folds_chose(monkeypatch):
     """A label's fold is its rank modulo five; a pair of two folds is the mean of what either's variances say."""
+    monkeypatch.setattr(experts, "LEAST_LABELS", N)
     answer, model, mean, residuals = values_with_model(KNOWN)
     fold = np.argsort(np.argsort(mean + residuals)) % 5
 

@@ -18,6 +18,7 @@ from tupi.embedding.relevance import evenly
 from tupi.inputs.labels import Pairs
 from tupi.judging.gain import Gain, mean_gain, pair_gain
 from tupi.methods.auto.design import suggest_items, suggest_pairs
+from tupi.methods.auto.experts import with_expert
 from tupi.methods.auto.fitting import Fused, fit_pairs, fit_values, most_labels
 from tupi.methods.auto.guard import (
     OF_ERRORS,
@@ -340,7 +341,8 @@ def answer_of(known: Known, base: LabelFree, prepared: Prepared) -> Answer:
         return ClassAnswer(prepared, base, fused, len(values), values.astype(np.int64), frequency, prior)
     z = ((values - values.mean()) / values.std())[:, None]
     kind = RegressionAnswer if prepared.problem.task == "regression" else RankingAnswer
-    return kind(prepared, base, fit_values(base, prepared, rows, z), len(values), values)
+    fused = with_expert(base, fit_values(base, prepared, rows, z), z)
+    return kind(prepared, base, fused, len(values), values)
 
 
 def _label_free_chances(base: LabelFree, prepared: Prepared) -> Array:

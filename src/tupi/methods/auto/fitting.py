@@ -14,24 +14,13 @@ from tupi.inputs.labels import labelled_items
 from tupi.methods.auto.design import Belief, sketches
 from tupi.methods.auto.kernels import Kernels, kernels
 from tupi.methods.auto.labelfree import LabelFree
+from tupi.methods.auto.leftout import CHOOSING_LABELS, FEW, judged_apart
 from tupi.methods.auto.preferences import fit_preferences, left_out_comparisons
-from tupi.methods.auto.process import (
-    JITTER,
-    Model,
-    Posterior,
-    labelled_model,
-    left_out,
-    left_out_pairs,
-    posterior,
-    slope,
-)
+from tupi.methods.auto.process import JITTER, Model, labelled_model, posterior, slope
 
 MAX_LABELS = 2000  # more are thinned out: systems of so many equations still take seconds
 MAX_ENTRIES = 1 << 27  # of a kernel between all items and the labelled ones: half a gigabyte
-CHOOSING_LABELS = 400  # that set the variances; more would hardly change what is likely
 MAX_JUDGED = 500  # comparisons that judge the gain
-FEW = 20  # fewer labelled items than that cannot say that higher scores mean less
-FOLDS = 5  # of the labels, each judged under variances that the others chose
 REVERSAL = 7.0  # log odds by which the labels must say so: whoever reverses a ranking had better be sure
 LEAST_SLOPE = 0.25  # of the expected one: what labels that say so with less certainty are allowed
 Array = NDArray[np.float64]
@@ -59,6 +48,10 @@ class Fused:
         The process, for uncertainties.
     noise : float
         Variance of the noise of a value; 0 for comparisons, which are of the items themselves.
+    twice : ndarray of shape (m, m), optional
+        For values and one output: predictions without two labels, see `tupi.methods.auto.leftout.LeftOut`.
+    plain_share : float
+        Share of the plain process in all predictions, see `tupi.methods.auto.experts`.
     """
 
     g: Array
@@ -68,6 +61,8 @@ class Fused:
     judged: Positions
     belief: Belief
     noise: float
+    twice: Array | None = None
+    plain_share: float = 0.0
 
     def left_out_deviations(self) -> Array:
         """Return for one output the standard deviation of each value given all others: (K^-1)_ii^-1/2."""
@@ -105,7 +100,7 @@ def fit_values(
         Prior variance of a shift.
     """
     found = kernels_to(base, prepared, rows)
-    mean = _expected(base, rows) if expected is None else expected
+    mean = expected_by(base.columns[0], rows) if expected is None else expected
     residuals = z - mean[rows]
     columns, shared = found.columns[:, :, rows], found.within()
     c = len(columns)
@@ -126,47 +121,16 @@ def fit_values(
             after = posterior(model, v, rest)
     g = mean + np.column_stack([found.times(v[:-1], after.duals[:, j], j) for j in range(c)])
     g += constant * after.duals.sum(axis=0)
-    held_out, differences = _left_out(model, after, z, mean[rows])
+    left_out = judged_apart(model, after, z, mean[rows])
     belief = Belief(base, sketches(base, prepared), found, v[:-1], list(after.inverses), constant)
-    return Fused(g, rows, held_out, differences, np.empty(0, np.int64), belief, float(v[-1]))
-
-
-def _left_out(model: Model, after: Posterior, z: Array, mean: Array) -> tuple[Array, Array]:
-    """Return predictions of values that are left out, and for one output those of differences within pairs.
-
-    They are exact for given variances, see `tupi.methods.auto.process`. But variances that saw a value make too much of
-    it, by about half a point of pairwise accuracy with 100 labels. So values are dealt into folds by their size, and
-    each fold meets variances that the other folds chose; a pair of two folds meets both. Fewer than `FEW` labels say
-    too little about variances, and more than `CHOOSING_LABELS` say enough, for this to matter.
-    """
-    m, c = z.shape
-
-    def without(after: Posterior) -> tuple[Array, Array]:
-        held_out = np.column_stack([left_out(z[:, j], after.duals[:, j], after.inverses[j]) for j in range(c)])
-        pairs = left_out_pairs(z[:, 0], after.duals[:, 0], after.inverses[0]) if c == 1 else np.empty((0, 0))
-        return held_out, pairs
-
-    held_out, differences = without(after)
-    if not FEW <= m <= CHOOSING_LABELS:
-        return held_out, differences
-    fold = np.empty(m, np.int64)
-    fold[np.argsort(z[:, 0], kind="stable")] = np.arange(m) % FOLDS
-    differences = np.zeros_like(differences)
-    for k in range(FOLDS):
-        own, others = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
-        v = model.among(others).most_likely((z - mean)[others])
-        values, pairs = without(posterior(model, v, z - mean))
-        held_out[own] = values[own]
-        if c == 1:
-            differences[own] += 0.5 * pairs[own]
-            differences[:, own] += 0.5 * pairs[:, own]
-    return held_out, differences
+    nothing = np.empty(0, np.int64)
+    return Fused(g, rows, left_out.held_out, left_out.differences, nothing, belief, float(v[-1]), left_out.twice)
 
 
 def fit_pairs(base: LabelFree, prepared: Prepared, rows: Positions, higher: Positions, lower: Positions) -> Fused:
     """Fit the process to comparisons among the items ``rows``, within which they are numbered."""
     found = kernels_to(base, prepared, rows)
-    mean = _expected(base, rows)
+    mean = expected_by(base.columns[0], rows)
     shared = found.within()
     after = fit_preferences(found.columns[0][:, rows], shared, found.prior, mean[rows, 0], higher, lower)
     against = _against(base, rows, after.v[0], after.dual[:, None])
@@ -181,9 +145,9 @@ def fit_pairs(base: LabelFree, prepared: Prepared, rows: Positions, higher: Posi
     return Fused(g[:, None], rows, np.empty((0, 1)), differences, judged, belief, 0.0)
 
 
-def _expected(base: LabelFree, rows: Positions) -> Array:
-    """Return the mean function of each output: the label-free answer with the slope that is expected."""
-    return np.column_stack([slope(one[rows]) * (one - one[rows].mean()) for one in base.columns[0].T])
+def expected_by(columns: Array, rows: Positions) -> Array:
+    """Return the mean function of each output: predictions of it with the slope that is expected."""
+    return np.column_stack([slope(one[rows]) * (one - one[rows].mean()) for one in columns.T])
 
 
 def _against(base: LabelFree, rows: Positions, variance: float, duals: Array) -> NDArray[np.bool_]:

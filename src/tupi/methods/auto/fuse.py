@@ -55,15 +55,18 @@ class Fuse(Method):
         given = len(known.labels.values) if isinstance(known.labels, Values) else len(known.labels.higher)
         kind = "labels" if isinstance(known.labels, Values) else "comparisons"
         used = f"{answer.n_used:,} {kind}" if answer.n_used == given else f"{answer.n_used:,} of {given:,} {kind}"
+        plain = answer.fused.plain_share
         note = (
-            f"{describe_views(base, prepared)} A Gaussian process on {used} made new predictions, better with "
-            f"probability {probability:.2f} by the {kind} left out; {self._verdict(blend, changed, kind)}."
+            f"{describe_views(base, prepared)} A Gaussian process on {used} made new predictions, "
+            f"{_of_plain(plain)}better with probability {probability:.2f} by the {kind} left out; "
+            f"{self._verdict(blend, changed, kind)}."
         )
         return two_steps(
             prepared,
             base,
             base.in_order(answer.columns(blend)) if changed else prepared.f,
-            self.params() | {"weight": blend.new, "confirmed": confirmed, "signal_share": base.share.c},
+            self.params()
+            | {"weight": blend.new, "confirmed": confirmed, "signal_share": base.share.c, "plain_share": plain},
             (note,),
             watch,
             gain=answer.gain(blend if changed else NEW),
@@ -88,3 +91,10 @@ class Fuse(Method):
         if not changed:
             return "no credible gain, so the initial predictions stay as they are"
         return f"they make up {100 * blend.new:.0f}% of what came back"
+
+
+def _of_plain(share: float) -> str:
+    """Return how much of the new predictions is that of the plain process, as part of a sentence."""
+    if round(100 * share) == 0:
+        return ""
+    return f"{100 * share:.0f}% of them by a plain process of the predictions and the views' columns, "

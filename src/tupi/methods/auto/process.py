@@ -167,19 +167,26 @@ def left_out(values: Array, dual: Array, inverse: Array) -> Array:
     return values - dual / np.diag(inverse)
 
 
-def left_out_pairs(values: Array, dual: Array, inverse: Array) -> Array:
-    """Return predicted differences of every two values from all others: entry (i, j) is that of i minus that of j.
+def left_out_twice(values: Array, dual: Array, inverse: Array) -> Array:
+    """Return predictions without two labels: entry (i, j) is that of i without the labels of i and j.
 
-    Neither of the two labels is seen: leaving out one at a time lowers the prediction of whoever is high, since the
-    mean of the others is then lower, and so underrates a gain. The 2 x 2 block of K^-1 gives it in closed form.
+    The 2 x 2 block of K^-1 gives it in closed form. Entries (i, i) are without i alone.
     """
     diagonal = np.diag(inverse)
     determinant = np.outer(diagonal, diagonal) - inverse**2
     np.fill_diagonal(determinant, 1.0)
-    error = (
-        diagonal[None, :] * dual[:, None] - inverse * dual[None, :]
-    ) / determinant  # of i when i and j are left out
-    predicted = values[:, None] - error
+    error = (diagonal[None, :] * dual[:, None] - inverse * dual[None, :]) / determinant
+    np.fill_diagonal(error, dual / diagonal)
+    return values[:, None] - error
+
+
+def left_out_pairs(values: Array, dual: Array, inverse: Array) -> Array:
+    """Return predicted differences of every two values from all others: entry (i, j) is that of i minus that of j.
+
+    Neither of the two labels is seen: leaving out one at a time lowers the prediction of whoever is high, since the
+    mean of the others is then lower, and so underrates a gain.
+    """
+    predicted = left_out_twice(values, dual, inverse)
     return predicted - predicted.T
 
 
