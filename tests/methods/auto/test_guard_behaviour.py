@@ -11,7 +11,8 @@ from sklearn.metrics import roc_auc_score
 
 import tupi
 from tests.conftest import make_problem_arrays
-from tupi.inputs.labels import Pairs, Values, pairwise_accuracy
+from tupi.inputs.labels import Pairs, Values
+from tupi.judging.metrics import pairwise_accuracy
 from tupi.methods.auto.guard import LEAST_CONFIRMED
 from tupi.runtime.errors import InputError
 
