@@ -10,6 +10,7 @@ import mmap
 import os
 import tempfile
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -24,7 +25,7 @@ GAP = 64  # rows: runs of wanted rows that are closer than this are read in one 
 Array = NDArray[Any]
 
 
-class Source:
+class Source(ABC):
     """Rows of numbers that are read when they are asked for.
 
     Attributes
@@ -43,9 +44,9 @@ class Source:
         """Return the number of rows."""
         return self.shape[0]
 
+    @abstractmethod
     def _read(self, start: int, stop: int) -> Array:
         """Return the rows from one to another."""
-        raise NotImplementedError
 
     def __getitem__(self, rows: slice | Array) -> Array:
         """Return a copy of rows, by a slice or by their numbers."""
@@ -188,6 +189,9 @@ class MappedRows(Source):
         if self._map is not None and hasattr(self._map, "madvise"):
             self._map.madvise(mmap.MADV_DONTNEED)
         return copy
+
+    def _read(self, start: int, stop: int) -> Array:
+        return self[start:stop]
 
 
 def _is_number(kind: Any) -> bool:

@@ -11,7 +11,7 @@ from tupi.algorithm.trajectory import Watch
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels, Values
 from tupi.methods.auto.answers import NEW, RegressionAnswer, answer_of
-from tupi.methods.auto.guard import Blend
+from tupi.methods.auto.guard import LEAST_CONFIRMED, Blend
 from tupi.methods.auto.labelfree import label_free
 from tupi.methods.auto.smooth import describe_views, two_steps
 from tupi.methods.base import Fit, Method
@@ -59,7 +59,7 @@ class Fuse(Method):
         note = (
             f"{describe_views(base, prepared)} A Gaussian process on {used} made new predictions, "
             f"{_of_plain(plain)}better with probability {probability:.2f} by the {kind} left out; "
-            f"{self._verdict(blend, changed, kind)}."
+            f"{self._verdict(blend, confirmed, changed, kind)}."
         )
         return two_steps(
             prepared,
@@ -78,11 +78,11 @@ class Fuse(Method):
             suggested=base.order[answer.suggest()] if labels is prepared.problem.labels else None,
         )
 
-    def _verdict(self, blend: Blend, changed: bool, kind: str) -> str:
+    def _verdict(self, blend: Blend, confirmed: float, changed: bool, kind: str) -> str:
         """Return what became of the new predictions, as the end of a sentence."""
         if not self.guard:
             return "they came back as they are, since the guard is off"
-        if blend.label_free == 1.0:
+        if confirmed < LEAST_CONFIRMED:
             instead = "what comes back without labels" if changed else "the initial predictions"
             return (
                 f"but the {kind} agree with nothing better than chance would (do their ids match those of the "
