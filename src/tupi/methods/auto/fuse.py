@@ -56,10 +56,14 @@ class Fuse(Method):
         kind = "labels" if isinstance(known.labels, Values) else "comparisons"
         used = f"{answer.n_used:,} {kind}" if answer.n_used == given else f"{answer.n_used:,} of {given:,} {kind}"
         plain = answer.fused.plain_share
+        aside = self.guard and confirmed < LEAST_CONFIRMED
+        # The probability is of what the labels say and of what is usual; labels that are left aside say nothing.
+        better = (
+            f"better with probability {probability:.2f} by the {kind} left out and by what such views usually gain; "
+        )
         note = (
-            f"{describe_views(base, prepared)} A Gaussian process on {used} made new predictions, "
-            f"{_of_plain(plain)}better with probability {probability:.2f} by the {kind} left out; "
-            f"{self._verdict(blend, confirmed, changed, kind)}."
+            f"{describe_views(base, prepared)} A Gaussian process on {used} made new predictions, {_of_plain(plain)}"
+            f"{'' if aside else better}{self._verdict(blend, aside, changed, kind)}."
         )
         return two_steps(
             prepared,
@@ -78,12 +82,12 @@ class Fuse(Method):
             suggested=base.order[answer.suggest()] if labels is prepared.problem.labels else None,
         )
 
-    def _verdict(self, blend: Blend, confirmed: float, changed: bool, kind: str) -> str:
+    def _verdict(self, blend: Blend, aside: bool, changed: bool, kind: str) -> str:
         """Return what became of the new predictions, as the end of a sentence."""
         if not self.guard:
             return "they came back as they are, since the guard is off"
-        if confirmed < LEAST_CONFIRMED:
-            instead = "what comes back without labels" if changed else "the initial predictions"
+        if aside:
+            instead = "the answer without labels" if changed else "the initial predictions"
             return (
                 f"but the {kind} agree with nothing better than chance would (do their ids match those of the "
                 f"predictions?), so they are left aside, and {instead} came back"
