@@ -13,20 +13,19 @@ import sys
 import time
 from typing import Any
 
-import numba
 import numpy as np
 
 import tupi
 from benchmarks.measure import in_new_process, memory
 from benchmarks.workload import HIDDEN, N_VIEWS
-from tupi.runtime.threads import available_cores
+from tupi.runtime.threads import available_cores, thread_count
 
 COLUMNS, N_LABELS, N_JUDGING = 50, 50, 5_000
 
 
 def one_call(n: int, threads: int) -> dict[str, Any]:
     """Return what one call takes and gains; how many threads there are was settled with the process."""
-    assert numba.get_num_threads() == threads
+    assert thread_count() == threads
     rng = np.random.default_rng(0)
     hidden = rng.normal(size=(n, HIDDEN)).astype(np.float32)
     views = {

@@ -18,7 +18,7 @@ from typing import Any
 import numba
 from threadpoolctl import threadpool_limits
 
-from tupi.runtime.threads import threads_for
+from tupi.runtime.threads import at_most, threads_for
 
 ROOT = Path(__file__).resolve().parents[1]
 PAUSE = 0.05  # seconds: threads of BLAS spin for a while after their last product, which would slow the next contestant
@@ -159,13 +159,8 @@ def all_threads(threads: int) -> Iterator[None]:
             f"--threads: found {threads}; accepted: at most {numba.config.NUMBA_NUM_THREADS}, the number of cores, or "
             "that of NUMBA_NUM_THREADS if it is set."
         )
-    before = numba.get_num_threads()
-    numba.set_num_threads(threads)
-    try:
-        with threadpool_limits(threads):
-            yield
-    finally:
-        numba.set_num_threads(before)
+    with at_most(threads), threadpool_limits(threads):
+        yield
 
 
 def memory() -> tuple[int, int]:

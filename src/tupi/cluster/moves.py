@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numba
 import numpy as np
 from distributed import get_worker
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from tupi.algorithm.engines.passes import descend, part_bounds
 from tupi.cluster.blocks import Block
 from tupi.runtime.storage import aligned
+from tupi.runtime.threads import at_most
 
 PASSES = threading.Lock()  # one compiled pass at a time in a process: it uses all of the worker's threads
 Array = NDArray[Any]
@@ -110,16 +110,12 @@ Place = tuple[Trial, int, bool]  # where a run stands: a trial, its row, and whe
 @contextmanager
 def _alone() -> Iterator[None]:
     with PASSES:
-        before = numba.get_num_threads()
         try:
             threads = get_worker().state.nthreads
         except ValueError:  # not on a worker, as in a test of this function
             threads = 1
-        numba.set_num_threads(min(threads, before))
-        try:
+        with at_most(threads):
             yield
-        finally:
-            numba.set_num_threads(before)
 
 
 def _pass(

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
-from tupi.runtime.compiling import COMPILING, is_compiled
+from tupi.runtime.compiling import COMPILING, compiled, is_compiled
+from tupi.runtime.threads import on_threads
 
 EXACT_LIMIT = 20_000
 TREE_COLUMNS = 12  # a k-d tree is faster than products of whole matrices up to about so many dimensions
@@ -81,7 +81,12 @@ def nearest_points(
         found = _brute(points.columns, k) if complete else _brute_shared(points, k)
     if progress is not None and not is_compiled(shared_distances):
         progress(COMPILING)
-    distances = shared_distances(points.columns, points.present, points.offsets, found)
+    distances = np.empty(found.shape)
+
+    def measure(begin: int, end: int) -> None:
+        shared_distances(points.columns, points.present, points.offsets, found, begin, end, distances)
+
+    on_threads(measure, n)
     distances[found == np.arange(n)[:, None]] = np.inf  # an approximate search may run out of others
     order = np.lexsort((found, distances), axis=1)[:, :k]
     return np.take_along_axis(found, order, 1).astype(np.int32), np.take_along_axis(distances, order, 1)
@@ -160,14 +165,14 @@ def _inverted_file(faiss: Any, X: Array, k: int) -> NDArray[np.int64]:
     return np.where(found < 0, np.arange(n)[:, None], found)  # -1: the visited cells held fewer
 
 
-@numba.njit(cache=True, parallel=True)
-def shared_distances(X: Array, present: Array, offsets: Array, candidates: Array) -> Array:
-    """Return the distances of each point to its candidates, over shared views."""
-    n, k = candidates.shape
+@compiled()
+def shared_distances(
+    X: Array, present: Array, offsets: Array, candidates: Array, begin: int, end: int, distances: Array
+) -> None:
+    """Write the distances of some points to their candidates, over shared views."""
     m = len(offsets) - 1
-    distances = np.empty((n, k))
-    for i in numba.prange(n):
-        for c in range(k):
+    for i in range(begin, end):
+        for c in range(candidates.shape[1]):
             j = candidates[i, c]
             total, shared = 0.0, 0
             for v in range(m):
@@ -176,4 +181,3 @@ def shared_distances(X: Array, present: Array, offsets: Array, candidates: Array
                     for column in range(offsets[v], offsets[v + 1]):
                         total += (X[i, column] - X[j, column]) ** 2
             distances[i, c] = np.sqrt(total * m / shared) if shared else np.inf
-    return distances

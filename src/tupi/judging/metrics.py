@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from tupi.inputs.labels import Labels, Pairs, Values, as_labels, entries, n_labels
 from tupi.inputs.numbers import as_numbers
 from tupi.inputs.types import Column
+from tupi.runtime.compiling import compiled
 from tupi.runtime.errors import InputError
 
 Array: TypeAlias = NDArray[Any]
@@ -296,7 +296,7 @@ def _right_pairs(scores: Array, values: Array) -> Array:
     return right
 
 
-@numba.njit(cache=True)
+@compiled()
 def _right_below(ranks: Array, groups: Array) -> Array:
     """Return how many items of earlier groups have a lower rank, equal ones counted half; items sorted by group."""
     n = len(ranks)

@@ -17,7 +17,7 @@ from tupi.algorithm.engines import ENGINES
 from tupi.algorithm.engines.exact import ExactEngine
 from tupi.algorithm.engines.fused import FusedEngine
 from tupi.algorithm.engines.lowrank import LowRankEngine
-from tupi.algorithm.engines.passes import descend
+from tupi.algorithm.engines.passes import descend_part
 from tupi.algorithm.optimizers import MOMENTA
 from tupi.algorithm.trajectory import Home, InMemory, Trajectory, Watch
 from tupi.embedding.bandwidth import check_bandwidth, squared_bandwidth
@@ -171,7 +171,7 @@ class Tupi(Method):
         else:
             embedding = prepared.embedding(options)
         if self.engine == "fused":
-            if not is_compiled(descend):
+            if not is_compiled(descend_part):
                 prepared.progress(COMPILING)
             return FusedEngine(embedding, f, sigma2, self.rank)
         return LowRankEngine(embedding, sigma2, self.rank)

@@ -12,9 +12,10 @@ sums over its active partners are one query. That costs n log n, whatever the nu
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from tupi.runtime.compiling import compiled
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -97,7 +98,7 @@ class PairLoss:
         return LossAt(total / self.n_pairs, gradient / self.n_pairs, hessian_times)
 
 
-@numba.njit(cache=True)
+@compiled()
 def _add(tree: Floats, rank: int, row: Floats) -> None:
     """Add `row` to the items of `rank` (from 0) in a Fenwick tree of row vectors."""
     node = rank + 1
@@ -107,7 +108,7 @@ def _add(tree: Floats, rank: int, row: Floats) -> None:
         node += node & -node
 
 
-@numba.njit(cache=True)
+@compiled()
 def _sum_below(tree: Floats, rank: int, out: Floats) -> None:
     """Write to `out` the sum of the rows whose rank is strictly below `rank`."""
     out[:] = 0.0
@@ -124,7 +125,7 @@ def _sum_below(tree: Floats, rank: int, out: Floats) -> None:
 # by the same floating-point expression, monotone in each score, so that they agree about every single pair.
 
 
-@numba.njit(cache=True)
+@compiled()
 def _value_loss(f: Floats, rank: Integers, n_ranks: int) -> tuple[float, Floats, Floats]:
     """Return the summed loss, its gradient, and the number of active pairs of each item; f is ascending."""
     n = f.shape[0]
@@ -156,7 +157,7 @@ def _value_loss(f: Floats, rank: Integers, n_ranks: int) -> tuple[float, Floats,
     return total, gradient, degree
 
 
-@numba.njit(cache=True)
+@compiled()
 def _value_hessian(f: Floats, rank: Integers, n_ranks: int, degree: Floats, v: Floats) -> Floats:
     """Return the summed loss's Hessian times v; f is ascending, and the rest in its order."""
     n = f.shape[0]
@@ -183,7 +184,7 @@ def _value_hessian(f: Floats, rank: Integers, n_ranks: int, degree: Floats, v: F
     return product
 
 
-@numba.njit(cache=True)
+@compiled()
 def _pair_loss(f: Floats, higher: Integers, lower: Integers) -> tuple[float, Floats, int, Integers, Integers]:
     """Return the summed loss, its gradient, and the active pairs (their number, then both ends)."""
     gradient = np.zeros(f.shape[0])
@@ -200,7 +201,7 @@ def _pair_loss(f: Floats, higher: Integers, lower: Integers) -> tuple[float, Flo
     return total, gradient, n_active, active_higher, active_lower
 
 
-@numba.njit(cache=True)
+@compiled()
 def _pair_hessian(v: Floats, higher: Integers, lower: Integers) -> Floats:
     """Return the summed loss's Hessian times v, for the active pairs."""
     product = np.zeros(v.shape[0])

@@ -18,12 +18,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from tupi.algorithm.engines.rows import add, as_float, count, look_up_anchors, multiply
 from tupi.embedding.embedding import LANES
+from tupi.runtime.compiling import compiled
+from tupi.runtime.threads import on_threads
 
 ITEMS_PER_PART = 16_384
 MAX_PARTS = 16
@@ -32,17 +33,13 @@ BLOCK = 320  # rows that are worked on while they are in cache
 Array = NDArray[Any]
 
 
-@numba.njit(cache=True)
-def part_bounds(n: int) -> Array:
+def part_bounds(n: int) -> list[int]:
     """Return where each part of n items begins, and n."""
     parts = min(MAX_PARTS, 1 + n // ITEMS_PER_PART)
-    bounds = np.empty(parts + 1, np.int64)
-    for part in range(parts + 1):
-        bounds[part] = part * n // parts
-    return bounds
+    return [part * n // parts for part in range(parts + 1)]
 
 
-@numba.njit(cache=True, fastmath=True)
+@compiled(no_cpython_wrapper=True, fastmath=True)
 def _locate(x: Array, cells: int, cell: Array, share: Array) -> tuple[Any, Any]:
     """Write the grid cells of positions in grid units, and how far into them; return the lowest and highest.
 
@@ -58,12 +55,13 @@ def _locate(x: Array, cells: int, cell: Array, share: Array) -> tuple[Any, Any]:
     return lowest, highest
 
 
-@numba.njit(cache=True)
+@compiled(no_cpython_wrapper=True)
 def _sort(
     cell: Array, share: Array, lowest: int, highest: int, starts: Array, order: Array, cells: Array, shares: Array
 ) -> None:
     """Write rows, their cells and shares in the order of cells; equal ones stay as they are."""
-    starts[lowest : highest + 2] = 0
+    for c in range(lowest, highest + 2):
+        starts[c] = 0
     for i in range(len(cell)):
         starts[cell[i] + ONE] += ONE
     for c in range(lowest + 1, highest + 1):
@@ -75,7 +73,7 @@ def _sort(
         starts[b] = at + ONE
 
 
-@numba.njit(cache=True, fastmath=True)
+@compiled(no_cpython_wrapper=True, fastmath=True)
 def _move(
     x: Array,
     velocity: Array,
@@ -110,7 +108,7 @@ def _move(
     products[2] += yy
 
 
-@numba.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _clear(sums: Array, touched: Array, b: int) -> None:
     """Set the rows up to grid points b and b + 1 to zero when they are first touched."""
     if touched[0] > touched[1]:
@@ -123,23 +121,27 @@ def _clear(sums: Array, touched: Array, b: int) -> None:
         sums[touched[0], :] = 0.0
 
 
-@numba.njit(cache=True, parallel=True, fastmath=True)
-def _add_parts(partial: Array, touched: Array, S: Array, anew: bool) -> None:
-    """Add the sums of all parts to S, in float64; the last block of several may have fewer than there is room for."""
-    parts = len(touched)
-    _, runs, points, width = partial.shape
-    for g in numba.prange(runs * points):
+@compiled()
+def _add_parts(partial: Array, touched: Array, S: Array, anew: bool, begin: int, end: int) -> None:
+    """Add the sums of all parts to rows of S, in float64; the last block of several may leave some of its room empty.
+
+    Rows are those of all runs one after the other, from ``begin`` to ``end``.
+    """
+    parts, points = len(touched), partial.shape[2]
+    for g in range(begin, end):
         m, point = g // points, g % points
+        row = S[m, point]
         if anew:
-            S[m, point] = 0.0
+            row[:] = 0.0
         for part in range(parts):
             if touched[part, m, 0] <= point <= touched[part, m, 1]:
-                for j in range(width):
-                    S[m, point, j] += partial[part, m, point, j]
+                source = partial[part, m, point]
+                for j in range(len(row)):
+                    row[j] += source[j]
 
 
-@numba.njit(cache=True)
-def _descend_part(
+@compiled()
+def descend_part(
     U: Array,
     first: int,
     begin: int,
@@ -161,14 +163,17 @@ def _descend_part(
     touched: Array,
     tallies: Array,
     products: Array,
+    room: Array,
+    own: Array,
+    starts: Array,
+    whole: Array,
+    real: Array,
 ) -> None:
-    """Do what `descend` says for rows from ``begin`` to ``end``; ``touched`` tells which grid points have sums."""
-    runs, points, r = anchor.shape
-    cells = points - 1
-    room, own = np.empty((BLOCK, U.shape[1]), np.float32), np.empty((BLOCK, r), np.float32)
-    whole, starts = np.empty((3, BLOCK), np.uint32), np.empty(points + 1, np.uint32)
-    real = np.empty((3, BLOCK), np.float32)
-    touched[:, 0], touched[:, 1] = 1, 0
+    """Do what `descend` says for rows from ``begin`` to ``end``; ``touched`` tells which grid points have sums.
+
+    The last five are memory to work in. It comes from outside because it takes a second to compile how to get it.
+    """
+    runs, cells = len(anchor), anchor.shape[1] - 1
     for start in range(begin, end, BLOCK):
         size = min(BLOCK, end - start)
         cell, order, in_order = whole[0, :size], whole[1, :size], whole[2, :size]
@@ -194,38 +199,6 @@ def _descend_part(
             count(in_order, share_in_order, tallies[m])
 
 
-@numba.njit(cache=True, parallel=True)
-def _descend_parts(
-    U: Array,
-    first: int,
-    bounds: Array,
-    x: Array,
-    velocity: Array,
-    before: Array,
-    anchor_x: Array,
-    anchor: Array,
-    H: Array,
-    h: Array,
-    push: Array,
-    lengths: Array,
-    momenta: Array,
-    gradient: Array,
-    new_x: Array,
-    new_velocity: Array,
-    partial: Array,
-    touched: Array,
-    tallies: Array,
-    products: Array,
-) -> None:
-    """Do `_descend_part` for all parts; alone in a function, since compiling code for several threads takes seconds."""
-    for part in numba.prange(len(bounds) - 1):
-        _descend_part(
-            U, first, bounds[part], bounds[part + 1], x, velocity, before, anchor_x, anchor, H, h, push, lengths,
-            momenta, gradient, new_x, new_velocity, partial[part], touched[part], tallies[part], products[part],
-        )  # fmt: skip
-
-
-@numba.njit(cache=True)
 def descend(
     U: Array,
     first: int,
@@ -295,16 +268,25 @@ def descend(
         raise ValueError("rows of U and anchor need whole numbers of vectors, and H as many columns as both")
     bounds = part_bounds(len(U))
     parts = len(bounds) - 1
-    touched = np.empty((parts, runs, 2), np.int64)
+    touched = np.tile(np.array([1, 0]), (parts, runs, 1))
     part_products = np.zeros((parts, runs, 3))
     part_tallies = np.zeros((parts, runs, 3, points))
-    _descend_parts(
-        U, first, bounds, x, velocity, before, anchor_x, anchor, H, h, push, lengths, momenta, gradient, new_x,
-        new_velocity, partial, touched, part_tallies, part_products,
-    )  # fmt: skip
+
+    def descend_parts(begin: int, end: int) -> None:
+        room, own = np.empty((BLOCK, U.shape[1]), np.float32), np.empty((BLOCK, r), np.float32)
+        starts, whole = np.empty(points + 1, np.uint32), np.empty((3, BLOCK), np.uint32)
+        real = np.empty((3, BLOCK), np.float32)
+        for part in range(begin, end):
+            descend_part(
+                U, first, bounds[part], bounds[part + 1], x, velocity, before, anchor_x, anchor, H, h, push, lengths,
+                momenta, gradient, new_x, new_velocity, partial[part], touched[part], part_tallies[part],
+                part_products[part], room, own, starts, whole, real,
+            )  # fmt: skip
+
+    on_threads(descend_parts, parts)
     if first == 0:
         products[:], tallies[:] = 0.0, 0.0
     for part in range(parts):
         products += part_products[part]
         tallies += part_tallies[part]
-    _add_parts(partial, touched, S, first == 0)
+    on_threads(lambda begin, end: _add_parts(partial, touched, S, first == 0, begin, end), runs * points)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numba.core import types
 from numba.extending import overload
@@ -30,7 +29,9 @@ from tupi.algorithm.engines.vectors import (
     zeros,
 )
 from tupi.embedding.embedding import LANES
+from tupi.runtime.compiling import compiled
 
+ZERO = np.int64(0)  # a plain 0 is a type of its own in compiled code, for which functions are compiled once more
 Array = NDArray[Any]
 
 
@@ -61,7 +62,7 @@ def _rise(table: Array, b: int, j: int, like: Any) -> Any:
     return low, minus(load(table, b + 1, j, like), low)
 
 
-@numba.njit(cache=True)
+@compiled()
 def look_up_anchors(table: Array, cell: Array, share: Array, anchors: Array, U: Array, ahead: int, end: int) -> None:
     """Write rows of a table at positions given by cell and share; meanwhile fetch rows of U from ``ahead`` to ``end``.
 
@@ -114,7 +115,7 @@ def _multiply_any(W: Array, at: int, rows: Any, shares: Any, cells: Any, H: Arra
     return p, q, r, o
 
 
-@numba.njit(cache=True)
+@compiled()
 def multiply(
     W: Array, at: int, anchors: Array, order: Array, cell: Array, share: Array, H: Array, h: Array, out: Array
 ) -> None:
@@ -130,10 +131,10 @@ def multiply(
         sums = (none, none, none, none)
         if cells[0] == cells[3]:
             sums = _multiply_same(W, at, rows, shares, cells[0], H, 0, sums)
-            sums = _multiply_same(anchors, 0, rows, shares, cells[0], H, R, sums)
+            sums = _multiply_same(anchors, ZERO, rows, shares, cells[0], H, R, sums)
         else:
             sums = _multiply_any(W, at, rows, shares, cells, H, 0, sums)
-            sums = _multiply_any(anchors, 0, rows, shares, cells, H, R, sums)
+            sums = _multiply_any(anchors, ZERO, rows, shares, cells, H, R, sums)
         out[rows[0]] = total(sums[0]) + h[cells[0]] + share[i] * (h[cells[0] + 1] - h[cells[0]])
         out[rows[1]] = total(sums[1]) + h[cells[1]] + share[j] * (h[cells[1] + 1] - h[cells[1]])
         out[rows[2]] = total(sums[2]) + h[cells[2]] + share[k] * (h[cells[2] + 1] - h[cells[2]])
@@ -158,7 +159,7 @@ def _add_columns(
         store(sums, b + 1, target, plus(load(sums, b + 1, target, none), upper))
 
 
-@numba.njit(cache=True)
+@compiled()
 def add(W: Array, at: int, anchors: Array, order: Array, cell: Array, share: Array, sums: Array) -> None:
     """Add hat_g(x) times each row to grid points, for rows in the order of their cells."""
     R = W.shape[1]
@@ -168,10 +169,10 @@ def add(W: Array, at: int, anchors: Array, order: Array, cell: Array, share: Arr
     for column in range(wide, R, LANES):
         _add_columns(W, at, column, order, cell, share, sums, column, zeros())
     for column in range(0, anchors.shape[1], LANES):
-        _add_columns(anchors, 0, column, order, cell, share, sums, R + column, zeros())
+        _add_columns(anchors, ZERO, column, order, cell, share, sums, R + column, zeros())
 
 
-@numba.njit(cache=True, fastmath=True)
+@compiled(fastmath=True)
 def count(cell: Array, share: Array, tally: Array) -> None:
     """Add sums of hat_g(x), hat_g(x)^2 and hat_g(x) hat_{g+1}(x), for items in the order of their cells."""
     items, k = len(cell), 0

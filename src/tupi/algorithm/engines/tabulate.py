@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from tupi.algorithm.engines.rows import ZERO
 from tupi.algorithm.engines.vectors import double_zeros, everywhere, load, part_of_a_loop, plus_product, store, zeros
 from tupi.embedding.embedding import LANES
+from tupi.runtime.compiling import compiled
+from tupi.runtime.threads import on_threads
 
 COLUMNS = 3 * LANES  # of the sums that are worked on at a time
 FLAT = 1e-9  # share of n below which |Z^T Z| is rounding: a move has taken all predictions to one place
 Array = NDArray[Any]
 
 
-@numba.njit(cache=True, fastmath=True)
-def _gram(phi: Array, tally: Array, gram: Array, mean: Array) -> float:
-    """Write Z^T Z of the centred features and their mean, as `Table.gram`; return the norm of the former."""
+@compiled(fastmath=True)
+def _gram(phi: Array, tally: Array, n: float, spread: Array, gram: Array, mean: Array) -> float:
+    """Add Z^T Z of the centred features and their mean to zeros, as `Table.gram`; return the norm of the former."""
     points, r = phi.shape
-    n = tally[0].sum()
-    mean[:], gram[:] = 0.0, 0.0
-    spread = np.empty(r)
     for g in range(points):
         for q in range(r):
             value = tally[1, g] * phi[g, q]
@@ -64,29 +63,46 @@ def _multiply(A: Array, B: Array, first: int, columns: int, out: Array, target: 
             store(out, m, target + column, s)
 
 
-@numba.njit(cache=True)
+@compiled()
 def _tabulate_columns(
-    S: Array, low: int, high: int, phi: Array, slopes: Array, weights: Array, factor: float, H: Array
-) -> float:
-    """Write H = factor phi' (S^T phi)^T weights for some columns; return the weighted squares of S^T phi."""
-    r, columns = len(phi), high - low
-    products, scaled = np.empty((r, columns)), np.empty((r, columns), np.float32)
-    _multiply(phi, S, low, columns, products, 0, double_zeros())
-    total = 0.0
-    for q in range(r):
-        for j in range(columns):
-            weighted = weights[low + j] * products[q, j]
-            scaled[q, j] = factor * weighted
-            total += weighted * products[q, j]
-    _multiply(slopes, scaled, 0, columns, H, low, zeros())
-    return total
+    begin: int,
+    end: int,
+    runs: Array,
+    S: Array,
+    phi: Array,
+    slopes: Array,
+    weights: Array,
+    factors: Array,
+    H: Array,
+    parts: Array,
+    products: Array,
+    scaled: Array,
+) -> None:
+    """Write H = factor phi' (S^T phi)^T weights and the weighted squares of S^T phi, for some groups of columns.
+
+    Groups are counted from those of the first run to those of the last. The last two arguments are memory to work in.
+    """
+    chunks = len(parts)
+    for k in range(begin, end):
+        i, low = k // chunks, k % chunks * COLUMNS
+        m, columns = runs[i], min(COLUMNS, S.shape[2] - low)
+        _multiply(phi[m], S[m], low, columns, products, ZERO, double_zeros())
+        total = 0.0
+        for q in range(phi.shape[1]):
+            for j in range(columns):
+                weighted = weights[m, low + j] * products[q, j]
+                scaled[q, j] = factors[i] * weighted
+                total += weighted * products[q, j]
+        _multiply(slopes[m], scaled, ZERO, columns, H[m], low, zeros())
+        parts[k % chunks, i] = total
 
 
-@numba.njit(cache=True, fastmath=True)
-def _quadratic_slope(phi: Array, slopes: Array, mean: Array, gram: Array, factor: float, h: Array) -> None:
+@compiled(fastmath=True)
+def _quadratic_slope(
+    phi: Array, slopes: Array, mean: Array, gram: Array, factor: float, exact: Array, h: Array
+) -> None:
     """Write factor (phi - mean)^T gram phi', for linear interpolation (see `tupi.algorithm.engines.table.smoothed`)."""
     points, r = phi.shape
-    exact = np.empty(points)
     for g in range(points):
         total = 0.0
         for p in range(r):
@@ -100,19 +116,6 @@ def _quadratic_slope(phi: Array, slopes: Array, mean: Array, gram: Array, factor
         h[g] = exact[g] - (exact[g + 1] - 2.0 * exact[g] + exact[g - 1]) / 12.0
 
 
-@numba.njit(cache=True, parallel=True)
-def _all_columns(
-    runs: Array, S: Array, phi: Array, slopes: Array, weights: Array, factors: Array, H: Array, parts: Array
-) -> None:
-    """Do `_tabulate_columns` everywhere; alone in a function, since compiling for several threads takes seconds."""
-    chunks = parts.shape[1]
-    for k in numba.prange(len(runs) * chunks):
-        i, low = k // chunks, k % chunks * COLUMNS
-        m, high = runs[i], min(low + COLUMNS, S.shape[2])
-        parts[i, k % chunks] = _tabulate_columns(S[m], low, high, phi[m], slopes[m], weights[m], factors[i], H[m])
-
-
-@numba.njit(cache=True)
 def tabulate(
     runs: Array,
     S: Array,
@@ -148,18 +151,23 @@ def tabulate(
     count, r = len(runs), phi.shape[2]
     if S.shape[2] % LANES != 0:
         raise ValueError("S needs a whole number of vectors of columns")
-    grams, means, norms, factors = np.empty((count, r, r)), np.empty((count, r)), np.empty(count), np.zeros(count)
-    parts = np.empty((count, -(-S.shape[2] // COLUMNS)))
-    for i in range(count):
-        norms[i] = _gram(phi[runs[i]], tally[runs[i]], grams[i], means[i])
-        if norms[i] > FLAT * tally[runs[i], 0].sum():
+    grams, means, norms, factors = np.zeros((count, r, r)), np.zeros((count, r)), np.empty(count), np.zeros(count)
+    parts, room = np.empty((-(-S.shape[2] // COLUMNS), count)), np.empty(max(r, S.shape[1]))
+    for i, m in enumerate(runs):
+        n = tally[m, 0].sum()
+        norms[i] = _gram(phi[m], tally[m], n, room, grams[i], means[i])
+        if norms[i] > FLAT * n:
             factors[i] = -2.0 / norms[i]
-    _all_columns(runs, S, transposed, slopes, weights, factors, H, parts)
-    J = np.full(count, -np.inf)
-    for i in range(count):
-        m = runs[i]
+
+    def tabulate_columns(begin: int, end: int) -> None:
+        products, scaled = np.empty((r, COLUMNS)), np.empty((r, COLUMNS), np.float32)
+        _tabulate_columns(begin, end, runs, S, transposed, slopes, weights, factors, H, parts, products, scaled)
+
+    on_threads(tabulate_columns, parts.size)
+    J = np.where(factors != 0.0, parts.sum(axis=0) / norms, -np.inf)
+    for i, m in enumerate(runs):
         h[m] = 0.0
         if factors[i] != 0.0:
-            J[i] = parts[i].sum() / norms[i]
-            _quadratic_slope(exact_phi[m], exact_slopes[m], means[i], grams[i], 2.0 * J[i] / norms[i] ** 2, h[m])
+            factor = 2.0 * J[i] / norms[i] ** 2
+            _quadratic_slope(exact_phi[m], exact_slopes[m], means[i], grams[i], factor, room, h[m])
     return J

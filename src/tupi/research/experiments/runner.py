@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-import numba
-
 from tupi.research.experiments.experiment import Experiment
 from tupi.research.experiments.protocol import Protocol, initial_scores, initial_settings
 from tupi.research.experiments.sources import dataset_of
@@ -173,5 +171,4 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor | None]:
 
 def _start_process() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears of it, and lets running cells finish
-    numba.set_num_threads(1)
     one_blas_thread()
