@@ -290,18 +290,21 @@ def _right_pairs(scores: Array, values: Array) -> Array:
     ranks, groups = (np.unique(column, return_inverse=True)[1] for column in (scores, values))
     order = np.argsort(groups, kind="stable")
     ranks, groups = ranks[order], groups[order]
-    right = np.empty(len(order))
+    right, below, above = np.zeros((3, len(order)))
     # Pairs with items of lower values, and then, with everything upside down, those with items of higher ones.
-    right[order] = _right_below(ranks, groups) + _right_below(-ranks[::-1] + len(ranks), -groups[::-1])[::-1]
+    _add_right_below(ranks, groups, np.zeros(len(order) + 2, np.int64), below)
+    _add_right_below(-ranks[::-1] + len(ranks), -groups[::-1], np.zeros(len(order) + 2, np.int64), above)
+    right[order] = below + above[::-1]
     return right
 
 
 @compiled()
-def _right_below(ranks: Array, groups: Array) -> Array:
-    """Return how many items of earlier groups have a lower rank, equal ones counted half; items sorted by group."""
+def _add_right_below(ranks: Array, groups: Array, tree: Array, right: Array) -> None:
+    """Add how many items of earlier groups have a lower rank, equal ones counted half; items sorted by group.
+
+    The tree is a Fenwick tree, empty at first: how many items seen have each rank.
+    """
     n = len(ranks)
-    right = np.zeros(n)
-    tree = np.zeros(n + 2, np.int64)  # Fenwick tree: how many items seen have each rank
     start = 0
     while start < n:
         stop = start
@@ -318,4 +321,3 @@ def _right_below(ranks: Array, groups: Array) -> Array:
                 tree[k] += 1
                 k += k & -k
         start = stop
-    return right

@@ -4,8 +4,8 @@ import numba
 import numpy as np
 import pytest
 
+from tupi.algorithm.engines import rows as compiled_rows
 from tupi.algorithm.engines.passes import descend
-from tupi.algorithm.engines.rows import add, count, look_up_anchors, multiply
 from tupi.algorithm.engines.vectors import (
     double_zeros,
     everywhere,
@@ -19,6 +19,16 @@ from tupi.algorithm.engines.vectors import (
     zeros,
 )
 from tupi.algorithm.engines.workspace import Workspace
+
+
+def from_python(function):
+    """Return a function that calls one which only compiled code can call."""
+    return numba.njit(lambda *arguments: function(*arguments))
+
+
+add, count, look_up_anchors, multiply = (
+    from_python(getattr(compiled_rows, name)) for name in ("add", "count", "look_up_anchors", "multiply")
+)
 
 
 @pytest.mark.parametrize(

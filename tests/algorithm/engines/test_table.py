@@ -10,6 +10,7 @@ from tupi.algorithm.engines.table import (
     features_kept,
     features_on_grids,
     smoothed,
+    spread,
 )
 from tupi.embedding.predictions import PredictionKernel
 
@@ -43,7 +44,7 @@ def test_a_table_holds_the_kernel_and_moves_with_the_predictions():
     gram, mean = table.gram(tally)
     np.testing.assert_allclose(mean, phi.mean(axis=0), atol=1e-9)
     np.testing.assert_allclose(gram, (phi - mean).T @ (phi - mean), atol=1e-9)
-    np.testing.assert_allclose(table.spread(table.phi, tally), hats.T @ phi, atol=1e-9)
+    np.testing.assert_allclose(spread(table.phi, tally), hats.T @ phi, atol=1e-9)
     moved = 3.0 * f + 5.0
     again = Table.covering(moved, 300, SIGMA2, 50)
     x = again.position(moved)

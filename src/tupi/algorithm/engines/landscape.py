@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.algorithm.energy import Vector
-from tupi.algorithm.engines.table import Table
+from tupi.algorithm.engines.table import Table, spread
 from tupi.algorithm.engines.tabulate import tabulate
 from tupi.algorithm.engines.workspace import Workspace
 from tupi.embedding.embedding import padded
@@ -99,7 +99,7 @@ class Landscape:
             self._exact[0, m, :, :k], self._exact[1, m, :, :k] = table.exact
             self.anchor[m, :, :k], self.anchor[m, :, k:] = own, 0.0
             self.sums[m, :, :R], self.sums[m, :, R + k :] = sums[m], 0.0
-            self.sums[m, :, R : R + k] = table.spread(own, tallies[m])
+            self.sums[m, :, R : R + k] = spread(own, tallies[m])
             self._per_column[m, R:] = 1.0 / np.linalg.norm(gram)
         self.energies: Vector = self._tabulate(range(runs), self.sums, self.tally)
         self.new_energies: Vector = self.energies.copy()

@@ -62,7 +62,7 @@ def _rise(table: Array, b: int, j: int, like: Any) -> Any:
     return low, minus(load(table, b + 1, j, like), low)
 
 
-@compiled()
+@compiled(no_cpython_wrapper=True)
 def look_up_anchors(table: Array, cell: Array, share: Array, anchors: Array, U: Array, ahead: int, end: int) -> None:
     """Write rows of a table at positions given by cell and share; meanwhile fetch rows of U from ``ahead`` to ``end``.
 
@@ -115,7 +115,7 @@ def _multiply_any(W: Array, at: int, rows: Any, shares: Any, cells: Any, H: Arra
     return p, q, r, o
 
 
-@compiled()
+@compiled(no_cpython_wrapper=True)
 def multiply(
     W: Array, at: int, anchors: Array, order: Array, cell: Array, share: Array, H: Array, h: Array, out: Array
 ) -> None:
@@ -159,7 +159,7 @@ def _add_columns(
         store(sums, b + 1, target, plus(load(sums, b + 1, target, none), upper))
 
 
-@compiled()
+@compiled(no_cpython_wrapper=True)
 def add(W: Array, at: int, anchors: Array, order: Array, cell: Array, share: Array, sums: Array) -> None:
     """Add hat_g(x) times each row to grid points, for rows in the order of their cells."""
     R = W.shape[1]
@@ -172,7 +172,7 @@ def add(W: Array, at: int, anchors: Array, order: Array, cell: Array, share: Arr
         _add_columns(anchors, ZERO, column, order, cell, share, sums, R + column, zeros())
 
 
-@compiled(fastmath=True)
+@compiled(no_cpython_wrapper=True, fastmath=True)
 def count(cell: Array, share: Array, tally: Array) -> None:
     """Add sums of hat_g(x), hat_g(x)^2 and hat_g(x) hat_{g+1}(x), for items in the order of their cells."""
     items, k = len(cell), 0

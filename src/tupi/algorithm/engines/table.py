@@ -38,6 +38,26 @@ def smoothed(values: Matrix) -> Matrix:
     return result
 
 
+def spread(values: Matrix, tally: Matrix) -> Matrix:
+    """Return sum_k hat_g(x_k) v(x_k) for values (..., G, r) on the grid, interpolated at the items.
+
+    The tally, of shape (..., 3, G), has the sums of hat functions, of their squares and of products of neighbours.
+    """
+    beside = tally[..., 2, :-1, None]
+    result = tally[..., 1, :, None] * values
+    result[..., :-1, :] += beside * values[..., 1:, :]
+    result[..., 1:, :] += beside * values[..., :-1, :]
+    return result
+
+
+def centred_gram(phi: Matrix, tally: Matrix) -> tuple[Matrix, Matrix]:
+    """Return Z^T Z and the mean of features (..., G, r) on the grid, with the tally as in `spread`."""
+    n = tally[..., 0, :].sum(axis=-1)[..., None]
+    mean = (tally[..., :1, :] @ phi)[..., 0, :] / n
+    outer = mean[..., :, None] * mean[..., None, :]
+    return phi.swapaxes(-1, -2) @ spread(phi, tally) - n[..., None] * outer, mean
+
+
 def features_on_grids(per_units: Vector, points: int, sigma2: float, rank: int) -> list[tuple[Matrix, Matrix]]:
     """Return phi and its derivative on grids of so many points per unit of f, as `PredictionKernel` has them.
 
@@ -128,13 +148,4 @@ class Table:
 
     def gram(self, tally: Matrix) -> tuple[Matrix, Vector]:
         """Return Z^T Z and the mean of phi, from sums of hat functions and of their products."""
-        n = tally[0].sum()
-        mean = tally[0] @ self.phi / n
-        return self.phi.T @ self.spread(self.phi, tally) - n * np.outer(mean, mean), mean
-
-    def spread(self, values: Matrix, tally: Matrix) -> Matrix:
-        """Return sum_k hat_g(x_k) v(x_k) for values on the grid, interpolated at the items."""
-        result = tally[1][:, None] * values
-        result[:-1] += tally[2][:-1, None] * values[1:]
-        result[1:] += tally[2][:-1, None] * values[:-1]
-        return result
+        return centred_gram(self.phi, tally)

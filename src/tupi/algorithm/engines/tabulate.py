@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.algorithm.engines.rows import ZERO
+from tupi.algorithm.engines.table import centred_gram, smoothed
 from tupi.algorithm.engines.vectors import double_zeros, everywhere, load, part_of_a_loop, plus_product, store, zeros
 from tupi.embedding.embedding import LANES
 from tupi.runtime.compiling import compiled
@@ -16,31 +17,6 @@ from tupi.runtime.threads import on_threads
 COLUMNS = 3 * LANES  # of the sums that are worked on at a time
 FLAT = 1e-9  # share of n below which |Z^T Z| is rounding: a move has taken all predictions to one place
 Array = NDArray[Any]
-
-
-@compiled(fastmath=True)
-def _gram(phi: Array, tally: Array, n: float, spread: Array, gram: Array, mean: Array) -> float:
-    """Add Z^T Z of the centred features and their mean to zeros, as `Table.gram`; return the norm of the former."""
-    points, r = phi.shape
-    for g in range(points):
-        for q in range(r):
-            value = tally[1, g] * phi[g, q]
-            if g > 0:
-                value += tally[2, g - 1] * phi[g - 1, q]
-            if g + 1 < points:
-                value += tally[2, g] * phi[g + 1, q]
-            spread[q] = value
-            mean[q] += tally[0, g] * phi[g, q] / n
-        for p in range(r):
-            row, factor = gram[p], phi[g, p]
-            for q in range(r):
-                row[q] += factor * spread[q]
-    squares = 0.0
-    for p in range(r):
-        for q in range(r):
-            gram[p, q] -= n * mean[p] * mean[q]
-            squares += gram[p, q] ** 2
-    return float(np.sqrt(squares))
 
 
 @part_of_a_loop
@@ -97,25 +73,6 @@ def _tabulate_columns(
         parts[k % chunks, i] = total
 
 
-@compiled(fastmath=True)
-def _quadratic_slope(
-    phi: Array, slopes: Array, mean: Array, gram: Array, factor: float, exact: Array, h: Array
-) -> None:
-    """Write factor (phi - mean)^T gram phi', for linear interpolation (see `tupi.algorithm.engines.table.smoothed`)."""
-    points, r = phi.shape
-    for g in range(points):
-        total = 0.0
-        for p in range(r):
-            part = 0.0
-            for q in range(r):
-                part += gram[p, q] * slopes[g, q]
-            total += (phi[g, p] - mean[p]) * part
-        exact[g] = factor * total
-    h[0], h[points - 1] = exact[0], exact[points - 1]
-    for g in range(1, points - 1):
-        h[g] = exact[g] - (exact[g + 1] - 2.0 * exact[g] + exact[g - 1]) / 12.0
-
-
 def tabulate(
     runs: Array,
     S: Array,
@@ -151,23 +108,19 @@ def tabulate(
     count, r = len(runs), phi.shape[2]
     if S.shape[2] % LANES != 0:
         raise ValueError("S needs a whole number of vectors of columns")
-    grams, means, norms, factors = np.zeros((count, r, r)), np.zeros((count, r)), np.empty(count), np.zeros(count)
-    parts, room = np.empty((-(-S.shape[2] // COLUMNS), count)), np.empty(max(r, S.shape[1]))
-    for i, m in enumerate(runs):
-        n = tally[m, 0].sum()
-        norms[i] = _gram(phi[m], tally[m], n, room, grams[i], means[i])
-        if norms[i] > FLAT * n:
-            factors[i] = -2.0 / norms[i]
+    grams, means = centred_gram(phi[runs], tally[runs])
+    norms = np.linalg.norm(grams, axis=(1, 2))
+    apart = norms > FLAT * tally[runs, 0].sum(axis=1)
+    factors = np.divide(-2.0, norms, out=np.zeros(count), where=apart)
+    parts = np.empty((-(-S.shape[2] // COLUMNS), count))
 
     def tabulate_columns(begin: int, end: int) -> None:
         products, scaled = np.empty((r, COLUMNS)), np.empty((r, COLUMNS), np.float32)
         _tabulate_columns(begin, end, runs, S, transposed, slopes, weights, factors, H, parts, products, scaled)
 
     on_threads(tabulate_columns, parts.size)
-    J = np.where(factors != 0.0, parts.sum(axis=0) / norms, -np.inf)
-    for i, m in enumerate(runs):
-        h[m] = 0.0
-        if factors[i] != 0.0:
-            factor = 2.0 * J[i] / norms[i] ** 2
-            _quadratic_slope(exact_phi[m], exact_slopes[m], means[i], grams[i], factor, room, h[m])
+    J = np.divide(parts.sum(axis=0), norms, out=np.full(count, -np.inf), where=apart)
+    quadratic = (((exact_phi[runs] - means[:, None]) @ grams) * exact_slopes[runs]).sum(axis=2)
+    # J times half the factor squared is 2 J / norm^2, and 0 where all are in one place.
+    h[runs] = smoothed(np.where(apart, J, 0.0) / 2.0 * factors**2 * quadratic.T).T
     return J
