@@ -13,6 +13,7 @@ import tupi
 import tupi.methods
 from tests.walk import Walk
 from tupi.inputs import types
+from tupi.inputs.labels import as_labels
 from tupi.methods import METHODS, Method
 
 
@@ -52,7 +53,7 @@ def test_types_are_names_for_unions_of_what_is_accepted():
     assert typing.get_args(types.Features)
     values = tupi.Values([0, 1], [1.0, 2.0])
     assert values.index == [0, 1]  # kept as given until a problem checks them
-    assert np.issubdtype(tupi.inputs.labels.as_labels(values, 5).index.dtype, np.integer)
+    assert np.issubdtype(as_labels(values, 5).index.dtype, np.integer)
 
 
 def test_parameters_of_the_papers_method_are_all_documented():

@@ -1,17 +1,23 @@
 """tupi: improve predictions that nobody can retrain, with features that the predictor never saw."""
 
-from tupi import methods
-from tupi.algorithm.denoiser import Step
-from tupi.algorithm.points import denoise_points
-from tupi.api import denoise
-from tupi.compare import Comparison, compare
-from tupi.embedding.hsic import hsic
-from tupi.estimator import TupiDenoiser
-from tupi.inputs.labels import Pairs, Values
-from tupi.judging.evidence import Evidence
-from tupi.judging.metrics import pairwise_accuracy
-from tupi.results.result import Denoised, load
-from tupi.runtime.errors import InputError
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # what `__getattr__` brings when it is asked for
+    from tupi import methods
+    from tupi.algorithm.denoiser import Step
+    from tupi.algorithm.points import denoise_points
+    from tupi.api import denoise
+    from tupi.compare import Comparison, compare
+    from tupi.embedding.hsic import hsic
+    from tupi.estimator import TupiDenoiser
+    from tupi.inputs.labels import Pairs, Values
+    from tupi.judging.evidence import Evidence
+    from tupi.judging.metrics import pairwise_accuracy
+    from tupi.results.result import Denoised, load
+    from tupi.runtime.errors import InputError
 
 __version__ = "0.1.0"
 
@@ -32,3 +38,46 @@ __all__ = [
     "methods",
     "pairwise_accuracy",
 ]
+
+_HOMES = {
+    "Comparison": "tupi.compare",
+    "Denoised": "tupi.results.result",
+    "Evidence": "tupi.judging.evidence",
+    "InputError": "tupi.runtime.errors",
+    "Pairs": "tupi.inputs.labels",
+    "Step": "tupi.algorithm.denoiser",
+    "TupiDenoiser": "tupi.estimator",
+    "Values": "tupi.inputs.labels",
+    "compare": "tupi.compare",
+    "denoise": "tupi.api",
+    "denoise_points": "tupi.algorithm.points",
+    "hsic": "tupi.embedding.hsic",
+    "load": "tupi.results.result",
+    "pairwise_accuracy": "tupi.judging.metrics",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what people ask for when they do: all of it together takes two seconds."""
+    if name == "methods":
+        return import_module("tupi.methods")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'tupi' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """The package, in which `compare` is the function: whoever imports the module of that name would replace it."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "compare" and isinstance(value, ModuleType):
+            value = value.compare
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from distributed import get_worker
 from numpy.typing import NDArray
 
 from tupi.algorithm.engines.passes import descend, part_bounds
@@ -109,6 +108,8 @@ Place = tuple[Trial, int, bool]  # where a run stands: a trial, its row, and whe
 
 @contextmanager
 def _alone() -> Iterator[None]:
+    from distributed import get_worker  # an extra, and this module is imported without it
+
     with PASSES:
         try:
             threads = get_worker().state.nthreads

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from tupi.inputs.numbers import as_numbers, check_real
 from tupi.runtime.errors import InputError
+from tupi.runtime.system import read_at
 
 GAP = 64  # rows: runs of wanted rows that are closer than this are read in one go
 Array = NDArray[Any]
@@ -92,12 +93,9 @@ class FileRows(Source):
         rows = np.empty((stop - start, self.shape[1]), self.dtype)
         if rows.size == 0:
             return rows
-        into, offset = rows.data.cast("B"), self._offset + start * self.shape[1] * self.dtype.itemsize
-        while into:
-            count = os.preadv(self._file.fileno(), [into], offset)
-            if count == 0:
-                raise InputError(f"features: {getattr(self._file, 'name', 'a file')} is shorter than its header says.")
-            into, offset = into[count:], offset + count
+        offset = self._offset + start * self.shape[1] * self.dtype.itemsize
+        if read_at(self._file.fileno(), rows.data.cast("B"), offset) < rows.nbytes:
+            raise InputError(f"features: {getattr(self._file, 'name', 'a file')} is shorter than its header says.")
         return rows
 
 

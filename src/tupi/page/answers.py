@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import threading
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tupi.runtime.errors import InputError
+from tupi.runtime.system import flush_folder, try_lock
 
 VERDICTS = ("left", "right", "equal", "skip")
 FORMAT = 1
@@ -82,12 +82,10 @@ class AnswerFile:
             raise
 
     def _lock_file(self) -> None:
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not try_lock(self._file):
             raise InputError(
                 f"--answers: {self.path} is in use by another `tupi serve`; accepted: another file, or that page."
-            ) from None
+            )
 
     def _read(self) -> None:
         """Read all answers. Nothing is written before all of it is known to be ours."""
@@ -107,7 +105,7 @@ class AnswerFile:
             os.fsync(self._file)
         if not whole:
             self._write(header)
-            _flush_folder(self.path.parent)
+            flush_folder(self.path.parent)
 
     @property
     def _by(self) -> str:
@@ -252,15 +250,6 @@ def _line(entry: dict[str, Any]) -> bytes:
 def _write_all(file: int, data: bytes, write: Callable[[int, bytes], int]) -> None:
     while data:
         data = data[write(file, data) :]
-
-
-def _flush_folder(folder: Path) -> None:
-    """Have the disk know the new file's name, too."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _now() -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tupi.runtime.system import read_at, write_at
 
 CACHE_LINE = 64
 Array = NDArray[Any]
@@ -89,7 +90,7 @@ class Scratch:
     def write(self, start: int, rows: Array) -> None:
         """Write rows from ``start`` on."""
         data = np.ascontiguousarray(rows, np.float32)
-        _write_all(self._file.fileno(), data.data.cast("B"), start * self.width * 4)
+        write_at(self._file.fileno(), data.data.cast("B"), start * self.width * 4)
 
     def finish(self, center: Array, scale: Array) -> None:
         """Remember by what rows are centred and scaled when they are read."""
@@ -100,7 +101,8 @@ class Scratch:
         buffer = aligned((self.rows_per_block, self.width))
         for start in range(0, self.n, self.rows_per_block):
             rows = buffer[: min(self.rows_per_block, self.n - start)]
-            _read_all(self._file.fileno(), rows.data.cast("B"), start * self.width * 4)
+            if read_at(self._file.fileno(), rows.data.cast("B"), start * self.width * 4) < rows.nbytes:
+                raise OSError("The temporary file of the embedding is shorter than expected.")
             _finish(rows, self._center, self._scale)
             yield start, rows
 
@@ -118,17 +120,3 @@ def _finish(rows: Array, center: Array, scale: Array) -> None:
     np.subtract(rows, center, out=rows, casting="same_kind")
     np.multiply(rows, scale, out=rows, casting="same_kind")
     np.copyto(rows, 0.0, where=np.isnan(rows))
-
-
-def _write_all(file: int, data: memoryview, offset: int) -> None:
-    while data:
-        written = os.pwrite(file, data, offset)
-        data, offset = data[written:], offset + written
-
-
-def _read_all(file: int, into: memoryview, offset: int) -> None:
-    while into:
-        count = os.preadv(file, [into], offset)
-        if count == 0:
-            raise OSError("The temporary file of the embedding is shorter than expected.")
-        into, offset = into[count:], offset + count

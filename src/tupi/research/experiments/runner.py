@@ -17,6 +17,7 @@ from tupi.research.experiments.experiment import Experiment
 from tupi.research.experiments.protocol import Protocol, initial_scores, initial_settings
 from tupi.research.experiments.sources import dataset_of
 from tupi.research.experiments.store import Cell, Store
+from tupi.runtime.system import leave_with_parent
 from tupi.runtime.threads import available_cores, one_blas_thread
 
 INITIAL_SECONDS = 3.5  # about how long f^I takes: a rank SVM and five shapes of a network
@@ -172,3 +173,4 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor | None]:
 def _start_process() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears of it, and lets running cells finish
     one_blas_thread()
+    leave_with_parent()

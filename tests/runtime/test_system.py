@@ -1,0 +1,73 @@
+"""What only some systems have, and what is done without it."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tupi.runtime import system
+
+
+@pytest.mark.parametrize("everything", [True, False])
+def test_bytes_are_read_and_written_anywhere_in_a_file(tmp_path, monkeypatch, everything):
+    if not everything:
+        monkeypatch.delattr(os, "preadv")
+        monkeypatch.delattr(os, "pwrite")
+    with (tmp_path / "a").open("wb+") as file:
+        system.write_at(file.fileno(), memoryview(b"0123456789"), 0)
+        system.write_at(file.fileno(), memoryview(b"xy"), 4)
+        room = bytearray(5)
+        assert system.read_at(file.fileno(), memoryview(room), 3) == 5
+        assert bytes(room) == b"3xy67"
+        assert system.read_at(file.fileno(), memoryview(room), 8) == 2
+        assert bytes(room) == b"89y67"
+
+
+def test_a_lock_is_one_process_s_and_everyone_s_where_there_are_none(tmp_path, monkeypatch):
+    first, second = (os.open(tmp_path / "a", os.O_RDWR | os.O_CREAT) for _ in range(2))
+    assert system.try_lock(first)
+    assert not system.try_lock(second)
+    monkeypatch.setattr(system, "fcntl", None)
+    assert system.try_lock(second)
+    os.close(first)
+    os.close(second)
+
+
+def test_processes_are_known_to_run():
+    assert system.is_running(os.getpid())
+    done = subprocess.Popen([sys.executable, "-c", ""])
+    done.wait()
+    assert not system.is_running(done.pid)
+
+
+PARENT = """
+import os, signal
+from tupi.research.experiments.runner import _pool
+if __name__ == "__main__":
+    with _pool(2) as pool:
+        print(*{pool.submit(os.getpid).result() for _ in range(4)}, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def is_gone(process):
+    """Return whether a process ended; one that nobody has asked about since stays as a zombie."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")")[-1].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks the system about processes")
+def test_workers_of_a_killed_run_end(tmp_path):
+    (tmp_path / "parent.py").write_text(PARENT)
+    killed = subprocess.run([sys.executable, tmp_path / "parent.py"], capture_output=True, text=True, check=False)
+    workers = killed.stdout.split()
+    assert workers
+    end = time.monotonic() + 20
+    while not all(is_gone(worker) for worker in workers) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert all(is_gone(worker) for worker in workers)
