@@ -11,9 +11,10 @@ import pytest
 # Interrupts itself when the named module is imported, as a person might.
 DURING = """
 import signal, sys
+moment = sys.argv[1]
 class Interrupt:
     def find_spec(self, name, *rest):
-        if name == sys.argv[1]:
+        if name == moment:
             signal.raise_signal(signal.SIGINT)
 sys.meta_path.insert(0, Interrupt())
 from tupi.cli import main
@@ -22,9 +23,7 @@ main()
 """
 
 
-@pytest.mark.parametrize(
-    "module", ["click", "tupi.cli.group", "tupi.cli.demo", "numpy", "numba", "sklearn", "tupi.api"]
-)
+@pytest.mark.parametrize("module", ["click", "tupi.cli.demo", "numpy", "numba", "sklearn"])
 def test_an_interrupt_during_imports_is_one_line(tmp_path, module):
     found = subprocess.run(
         [sys.executable, "-c", DURING, module, "demo"], cwd=tmp_path, capture_output=True, text=True, check=False

@@ -25,16 +25,17 @@ def main() -> None:
     def press_again(lost: Any) -> None:
         """Repeat an interrupt that Python could only print, because it came while an object was being deleted."""
         if isinstance(lost.exc_value, KeyboardInterrupt):
-            import _thread
             import threading
 
-            threading.Timer(0.02, _thread.interrupt_main).start()
+            main_thread = threading.main_thread().ident
+            threading.Timer(0.02, signal.pthread_kill, (main_thread, signal.SIGINT)).start()
         else:
             sys.__unraisablehook__(lost)
 
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where a shell has it ignored
         signal.signal(signal.SIGINT, press)
-        sys.unraisablehook = press_again
+        if hasattr(signal, "pthread_kill"):  # not on Windows
+            sys.unraisablehook = press_again
     try:
         from tupi.cli.group import tupi
 
