@@ -46,14 +46,15 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         try:
             return numba.njit(cache=True, **common)(function)
         except RuntimeError:  # numba found no folder that it may write to: neither the package's nor the user's
-            before, folder = numba.config.CACHE_DIR, private_folder()
+            config: Any = numba.config
+            before, folder = config.CACHE_DIR, private_folder()
             if folder is None:
                 return numba.njit(**common)(function)
-            numba.config.CACHE_DIR = str(folder)
+            config.CACHE_DIR = str(folder)
             try:
                 return numba.njit(cache=True, **common)(function)
             finally:
-                numba.config.CACHE_DIR = before
+                config.CACHE_DIR = before
 
     return decorate
 

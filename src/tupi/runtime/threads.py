@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numba
 from threadpoolctl import ThreadpoolController
@@ -41,7 +41,13 @@ def thread_count() -> int:
 
     The environment variable ``NUMBA_NUM_THREADS`` is one way to say so, `at_most` the other.
     """
-    return min(_allowed.get() or numba.config.NUMBA_NUM_THREADS, numba.config.NUMBA_NUM_THREADS)
+    return _allowed.get() or _most_threads()
+
+
+def _most_threads() -> int:
+    """Return how many threads there may be at most: numba knows the cores and the environment variable."""
+    config: Any = numba.config
+    return int(config.NUMBA_NUM_THREADS)
 
 
 @contextmanager
@@ -87,7 +93,7 @@ def on_threads(work: Callable[[int, int], object], count: int) -> None:
 @cache
 def _pool() -> ThreadPoolExecutor:
     """Return threads that stay for the next pass."""
-    return ThreadPoolExecutor(numba.config.NUMBA_NUM_THREADS, thread_name_prefix="tupi")
+    return ThreadPoolExecutor(_most_threads(), thread_name_prefix="tupi")
 
 
 if hasattr(os, "register_at_fork"):

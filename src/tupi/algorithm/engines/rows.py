@@ -31,7 +31,6 @@ from tupi.algorithm.engines.vectors import (
 from tupi.embedding.embedding import LANES
 from tupi.runtime.compiling import compiled
 
-ZERO = np.int64(0)  # a plain 0 is a type of its own in compiled code, for which functions are compiled once more
 Array = NDArray[Any]
 
 
@@ -131,10 +130,10 @@ def multiply(
         sums = (none, none, none, none)
         if cells[0] == cells[3]:
             sums = _multiply_same(W, at, rows, shares, cells[0], H, 0, sums)
-            sums = _multiply_same(anchors, ZERO, rows, shares, cells[0], H, R, sums)
+            sums = _multiply_same(anchors, 0, rows, shares, cells[0], H, R, sums)
         else:
             sums = _multiply_any(W, at, rows, shares, cells, H, 0, sums)
-            sums = _multiply_any(anchors, ZERO, rows, shares, cells, H, R, sums)
+            sums = _multiply_any(anchors, 0, rows, shares, cells, H, R, sums)
         out[rows[0]] = total(sums[0]) + h[cells[0]] + share[i] * (h[cells[0] + 1] - h[cells[0]])
         out[rows[1]] = total(sums[1]) + h[cells[1]] + share[j] * (h[cells[1] + 1] - h[cells[1]])
         out[rows[2]] = total(sums[2]) + h[cells[2]] + share[k] * (h[cells[2] + 1] - h[cells[2]])
@@ -169,7 +168,7 @@ def add(W: Array, at: int, anchors: Array, order: Array, cell: Array, share: Arr
     for column in range(wide, R, LANES):
         _add_columns(W, at, column, order, cell, share, sums, column, zeros())
     for column in range(0, anchors.shape[1], LANES):
-        _add_columns(anchors, ZERO, column, order, cell, share, sums, R + column, zeros())
+        _add_columns(anchors, 0, column, order, cell, share, sums, R + column, zeros())
 
 
 @compiled(no_cpython_wrapper=True, fastmath=True)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.algorithm.engines.rows import ZERO
 from tupi.algorithm.engines.table import centred_gram, smoothed
 from tupi.algorithm.engines.vectors import double_zeros, everywhere, load, part_of_a_loop, plus_product, store, zeros
 from tupi.embedding.embedding import LANES
@@ -62,14 +61,14 @@ def _tabulate_columns(
     for k in range(begin, end):
         i, low = k // chunks, k % chunks * COLUMNS
         m, columns = runs[i], min(COLUMNS, S.shape[2] - low)
-        _multiply(phi[m], S[m], low, columns, products, ZERO, double_zeros())
+        _multiply(phi[m], S[m], low, columns, products, 0, double_zeros())
         total = 0.0
         for q in range(phi.shape[1]):
             for j in range(columns):
                 weighted = weights[m, low + j] * products[q, j]
                 scaled[q, j] = factors[i] * weighted
                 total += weighted * products[q, j]
-        _multiply(slopes[m], scaled, ZERO, columns, H[m], low, zeros())
+        _multiply(slopes[m], scaled, 0, columns, H[m], low, zeros())
         parts[k % chunks, i] = total
 
 

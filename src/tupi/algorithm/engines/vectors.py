@@ -20,7 +20,7 @@ from tupi.runtime.storage import CACHE_LINE
 WIDE = 4 * LANES
 FUSED = ("contract",)  # a product and a sum may become one instruction
 instruction: Any = intrinsic  # compiled code calls it without the first argument
-part_of_a_loop = numba.njit(inline="always")  # for functions whose call would take as long as what they do
+part_of_a_loop = numba.njit(inline="always")  # functions whose call would take as long as what they do
 
 
 class Vector(types.Type):
