@@ -2,21 +2,21 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt --editable
+INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 .PHONY: demo test lint coverage bench release clean
 
 # The stamps are newer than what they were installed from, so a changed pyproject or constraint installs again.
-# What the demo needs: the package and its report.
+# What the demo needs: the package and its report. Python compiles what it imports; all of it would take twice as long.
 $(VENV)/.demo: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) ".[report]"
+	$(INSTALL) --no-compile --editable ".[report]"
 	touch $@
 
 # Everything: all extras, and the tools of whoever works on it.
 $(VENV)/.dev: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) ".[dev,torch]"
+	$(INSTALL) --editable ".[dev,torch]"
 	touch $(VENV)/.demo $@
 
 demo: $(VENV)/.demo

@@ -20,7 +20,7 @@ from tupi import __version__
 from tupi.inputs.files import Inputs
 from tupi.judging.metrics import PER_CENT
 from tupi.results.result import Denoised
-from tupi.results.summary import summary
+from tupi.results.summary import next_step, summary
 from tupi.runtime.errors import InputError
 from tupi.runtime.json_values import plain
 
@@ -50,9 +50,14 @@ def collected_warnings() -> Iterator[list[str]]:
 
 
 def print_warnings(warned: list[str]) -> None:
-    """Print collected warnings to stderr, a line each."""
+    """Print collected warnings to stderr, a paragraph each."""
     for warning in warned:
-        click.echo(f"tupi: warning: {warning}", err=True)
+        _say(Console(stderr=True, highlight=False), f"tupi: warning: {warning}")
+
+
+def _say(console: Console, sentence: str) -> None:
+    """Print a sentence; a terminal breaks it between words, and a file or another program gets it as one line."""
+    console.print(sentence, markup=False, soft_wrap=not console.is_terminal)
 
 
 def facts(result: Denoised, inputs: Inputs, written: dict[str, str], warned: list[str]) -> dict[str, Any]:
@@ -88,15 +93,18 @@ def print_json(value: Any) -> None:
 
 
 def print_summary(result: Denoised, inputs: Inputs, written: dict[str, str]) -> None:
-    """Print what a person wants to know about a run."""
+    """Print what a person wants to know about a run; what changed, whether labels confirm it and what to do is last."""
     console = Console(highlight=False)
     chosen = [f"{name}={_short(result.params[name])}" for name in CHOSEN if name in result.params]
     settings = f" ({', '.join(chosen)})" if chosen else ""
     console.print(f"{len(result.initial):,} items, method {result.method}{settings}", markup=False)
     console.print(_views_table(result))
     done, _, judgement = summary(result)
-    for line in (done, judgement, *result.notes, inputs.sentence, f"Wrote {', '.join(written.values())}."):
-        console.print(line, markup=False, soft_wrap=True)
+    for line in (*result.notes, inputs.sentence, f"Wrote {', '.join(written.values())}."):
+        _say(console, line)
+    console.print()
+    for head, sentence in (("What changed", done), ("Labels", judgement), ("What next", next_step(result))):
+        _say(console, f"{head}: {sentence[0].lower()}{sentence[1:]}")
 
 
 def _views_table(result: Denoised) -> Table:

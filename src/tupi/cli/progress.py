@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 
 class _Bar:
@@ -53,6 +53,7 @@ class ProgressBar(_Bar):
                 SpinnerColumn(),
                 BarColumn(bar_width=20),
                 TimeElapsedColumn(),
+                *(() if parts is None else (TimeRemainingColumn(), TextColumn("left,"))),
                 TextColumn("{task.description}"),
                 console=Console(stderr=True),
                 transient=True,

@@ -69,6 +69,25 @@ def evidence_verdict(evidence: Evidence) -> str:
     return "the labels cannot tell whether this method helps or harms here, since the interval includes zero"
 
 
+def next_step(result: Outcome) -> str:
+    """Return what to do with the result, as a sentence."""
+    evidence = result.evidence
+    if evidence is None:
+        return (
+            "label a few dozen items drawn at random and run this again with those labels: nothing else tells whether "
+            "the new predictions are better."
+        )
+    if not judged(evidence):
+        return f"add {evidence.noun}s, until there are enough to judge the change, and run this again."
+    if not result.changed or not evidence.accepted:
+        return "keep the predictions that you have; other features, or more labels, may change that."
+    if evidence.low > 0:
+        return "use the new predictions."
+    if evidence.high < 0:
+        return 'keep the predictions that you have, or try another method, such as "auto".'
+    return "use the new predictions with care, or add labels until they tell whether these are better."
+
+
 def significant(value: float) -> str:
     """Return a number with four significant digits."""
     return f"{value:.4g}"

@@ -1,0 +1,61 @@
+"""How `tupi denoise` ends: what changed, whether labels confirm it, and what to do."""
+
+from dataclasses import replace
+from io import StringIO
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+import tupi
+from tupi.cli import printing
+from tupi.cli.group import tupi as command
+from tupi.results.summary import next_step
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch, small):
+    truth, scores, views = small
+    monkeypatch.chdir(tmp_path)
+    np.save("scores.npy", scores)
+    np.save("view.npy", next(iter(views.values())))
+    return ["denoise", "scores.npy", "--features", "v=view.npy", "--out", "b.npy"]
+
+
+def test_the_last_three_lines_are_what_a_person_needs(files):
+    outcome = CliRunner().invoke(command, files)
+    last = outcome.stdout.rstrip().splitlines()[-3:]
+    assert [line.split(":")[0] for line in last] == ["What changed", "Labels", "What next"]
+    assert last[1].startswith("Labels: there were no labels")
+    assert "label a few dozen items" in last[2]
+
+
+def test_what_to_do_follows_from_what_the_labels_say(small):
+    truth, scores, views = small
+    result = tupi.denoise(scores, views, labels=tupi.Values(np.arange(30), truth[:30]))
+    good = replace(result.evidence, low=0.01, high=0.1, accepted=True)
+
+    class Told:
+        changed = True
+        evidence = good
+
+    assert next_step(Told) == "use the new predictions."
+    Told.evidence = replace(good, low=-0.1, high=-0.01)
+    assert next_step(Told).startswith("keep the predictions that you have, or try another method")
+    Told.evidence = replace(good, low=-0.1)
+    assert "with care" in next_step(Told)
+    Told.evidence = replace(good, low=np.nan)
+    assert next_step(Told).startswith("add labels")
+    Told.evidence, Told.changed = good, False
+    assert next_step(Told).startswith("keep the predictions that you have;")
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_sentences_break_between_words_on_a_terminal_alone(terminal):
+    out = StringIO()
+    words = "every word of this sentence stays whole on a narrow terminal"
+    printing._say(Console(file=out, force_terminal=terminal, width=20, highlight=False), words)
+    lines = out.getvalue().splitlines()
+    assert (len(lines) > 1) == terminal
+    assert " ".join(line.strip() for line in lines) == words
