@@ -1,0 +1,20 @@
+"""What keeps a version from being released."""
+
+from tests.release import lowest, problems
+
+CHANGELOG = "# Changelog\n\n## Unreleased\n\n## 0.2.0\n\n### Added\n- Something.\n\n## 0.1.0\n"
+
+
+def test_a_version_with_its_section_and_citation_may_be_released():
+    assert problems("0.2.0", CHANGELOG, "a: b\nversion: 0.2.0\nc: d\n") == []
+
+
+def test_each_thing_that_is_missing_is_said():
+    assert "no section '## 0.3.0'" in problems("0.3.0", CHANGELOG, "x\nversion: 0.3.0\n")[0]
+    assert "is empty" in problems("0.1.0", CHANGELOG, "x\nversion: 0.1.0\n")[0]
+    assert "CITATION.cff" in problems("0.2.0", CHANGELOG, "x\nversion: 0.1.0\n")[0]
+    assert "three numbers" in problems("0.2.dev0", CHANGELOG, "")[0]
+
+
+def test_the_lowest_versions_are_those_that_are_allowed():
+    assert lowest(["numpy>=2.0", "plotly>=6.0; extra == 'report'"]) == ["numpy==2.0.*"]
