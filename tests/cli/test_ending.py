@@ -16,7 +16,7 @@ from tupi.results.summary import next_step
 
 @pytest.fixture
 def files(tmp_path, monkeypatch, small):
-    truth, scores, views = small
+    _, scores, views = small
     monkeypatch.chdir(tmp_path)
     np.save("scores.npy", scores)
     np.save("view.npy", next(iter(views.values())))
