@@ -16,6 +16,7 @@ from tupi.embedding.hsic import DEFAULTS, dependence_table, view_dependence
 from tupi.embedding.prepared import Prepared, Progress, silent
 from tupi.inputs.labels import Labels
 from tupi.inputs.problem import make_problem, standardize
+from tupi.inputs.tables import columns_table
 from tupi.inputs.types import Column, DaskClient, Features, Lazy, Table
 from tupi.judging.evidence import judge, stated
 from tupi.methods import make_method
@@ -151,6 +152,8 @@ def denoise_prepared(prepared: Prepared, method: Method, callback: Watch | None 
         uncertainty=_of_everyone(prepared, fit.uncertainty),
         expected=_of_everyone(prepared, fit.expected),
         left_out_errors=fit.left_out_errors,
+        columns=columns_table(problem.encodings.values()),
+        library=problem.library,
         suggested=None if fit.suggested is None else prepared.items[fit.suggested],
     )
 
