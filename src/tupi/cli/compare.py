@@ -46,6 +46,7 @@ def compare(
     task: str,
     repeats: int,
     impute: str | None,
+    verbose: bool,
     seed: int,
     out: Path | None,
     plot: Path | None,
@@ -59,7 +60,7 @@ def compare(
     with the other four. All methods meet the same folds. A method that does not apply is listed with the reason.
     Files are as in tupi denoise.
     """
-    from tupi.cli.printing import collected_warnings, print_json, print_warnings
+    from tupi.cli.printing import collected_warnings, print_json, print_reading, print_warnings
     from tupi.cli.progress import ProgressBar
     from tupi.compare import compare as compare_methods
     from tupi.methods import make_method
@@ -100,6 +101,8 @@ def compare(
         )
     elif not quiet:
         _print(found)
+    if verbose:
+        print_reading(inputs.understood)
     if out is not None:
         write_table(found.table, out)
     if plot is not None:

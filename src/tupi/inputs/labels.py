@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from tupi.inputs.frames import as_pandas
+from tupi.inputs.frames import PANDAS, as_pandas, library_of
 from tupi.inputs.ids import check_unique, match
 from tupi.inputs.numbers import as_numbers, is_masked, unmasked
 from tupi.inputs.types import Column
@@ -92,7 +92,8 @@ def as_labels(
     """
     if labels is None:
         return None
-    labels = as_pandas("labels", labels)
+    if library_of(labels) != PANDAS:  # rows without an index are in the order of the predictions
+        labels = as_pandas("labels", labels).to_numpy()
     if isinstance(labels, Pairs):
         return _check_pairs(_pairs_by_id(labels, index), n)
     if isinstance(labels, Values):
@@ -155,8 +156,8 @@ def _text_ids(name: str, items: Any, index: pd.Index | None) -> pd.Index | None:
         return None
     if index is None:
         raise InputError(
-            f"{name}: found ids such as {str(array[0])!r}, and the predictions have none; accepted: positions of items, "
-            "or predictions with ids as their index (a pandas Series)."
+            f"{name}: found ids such as {str(array[0])!r}, and the predictions have none; accepted: positions of "
+            "items, or predictions with ids as their index (a pandas Series)."
         )
     return pd.Index(array.astype(object))
 
@@ -171,7 +172,7 @@ def _positions(name: str, index: ArrayLike, n: int) -> NDArray[np.int64]:
     bad = array[(array < 0) | (array >= n)]
     if bad.size:
         raise InputError(
-            f"{name}: found position {bad[0]}; accepted: 0 to {n - 1}. (Labels by ids that are whole numbers: a Series.)"
+            f"{name}: found position {bad[0]}; accepted: 0 to {n - 1}, or a Series for labels by ids that are numbers."
         )
     return array
 

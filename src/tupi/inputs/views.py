@@ -217,6 +217,7 @@ def as_encoded(called: str, name: str, values: Any) -> tuple[Any, Encoding | Non
     values : Any
         What the user gave: what `as_matrix` takes, or a table or array with columns of any kind.
     """
+    values = as_pandas(called, values)
     try:
         return as_matrix(called, values), None
     except InputError:
@@ -265,7 +266,6 @@ def as_views(
     check_impute(impute)
     views, encodings = [], {}
     for name, values in named_views(features).items():
-        values = as_pandas(called_view(name), values)
         if index is not None and isinstance(values, (pd.DataFrame, pd.Series)):
             values = _in_order(name, values, index)
         matrix, encoding = as_encoded(called_view(name), name, values)

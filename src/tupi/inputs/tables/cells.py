@@ -88,7 +88,7 @@ class Cells:
             form = "numbers"
         elif all(isinstance(value, date) for value in found):  # a datetime is a date as well
             return cls._times(
-                pd.to_datetime(pd.Series(np.where(gaps, None, values)), errors="coerce", utc=True).dt.tz_localize(None)
+                pd.to_datetime(pd.Series(values).where(~gaps), errors="coerce", utc=True).dt.tz_localize(None)
             )
         else:
             return cls._texts(called, values, gaps)

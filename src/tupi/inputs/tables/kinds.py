@@ -293,7 +293,7 @@ def _days(cells: Cells, form: str) -> Array:
     if cells.form == "times":
         times = cells.values
     else:
-        texts = pd.Series(np.where(cells.gaps, None, cells.as_texts), dtype=object)
+        texts = pd.Series(cells.as_texts).where(~cells.gaps)
         times = dates(texts, form).to_numpy("datetime64[us]")
     days = (times - np.datetime64("1970-01-01", "us")) / DAY
     return np.asarray(days, float)

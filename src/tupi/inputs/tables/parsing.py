@@ -98,11 +98,11 @@ def best_mark(texts: Sequence[str], usual: str) -> str:
     return usual if with_point == with_comma else "." if with_point > with_comma else ","
 
 
-def are_numbers(texts: Sequence[str], decimal: str) -> bool:
-    """Return whether (nearly) all entries are numbers; those with leading zeros are names, such as postcodes."""
+def are_numbers(texts: Sequence[str], decimal: str, slips: bool = True) -> bool:
+    """Return whether entries are numbers, or nearly all with ``slips``; with leading zeros they are names."""
     if not len(texts) or any(CODE.match(text) for text in texts):
         return False
-    return sum(not np.isnan(number(text, decimal)) for text in texts) >= MOST * len(texts)
+    return sum(not np.isnan(number(text, decimal)) for text in texts) >= (MOST if slips else 1) * len(texts)
 
 
 def truth(text: str) -> float:
