@@ -10,7 +10,7 @@ import click
 
 from tupi.cli.inputs import check_outputs, input_options
 from tupi.cli.options import whole_number
-from tupi.inputs.files import InputFiles
+from tupi.inputs.files import InputFiles, Inputs
 from tupi.judging.evidence import amount
 from tupi.runtime.errors import InputError
 
@@ -101,7 +101,7 @@ def compare(
         )
     elif not quiet:
         _print(found)
-    if verbose:
+    if verbose and isinstance(inputs, Inputs):
         print_reading(inputs.understood)
     if out is not None:
         write_table(found.table, out)

@@ -73,9 +73,9 @@ def denoise(
     """Improve the predictions in SCORES with features that their predictor never saw.
 
     Files are CSV, TSV or other text (also packed by gzip), Parquet, Excel, NPY or NPZ, by suffix. Columns of features
-    may be of any kind: numbers, text, categories, dates; --verbose says what became of each. Tables are joined by a column of ids: the one that --id names,
-    or the one column that all tables share and that is called "id" or is not numeric. Without ids, rows are matched
-    by their order. The output has the same ids and order as SCORES.
+    may be of any kind: numbers, text, categories, dates; --verbose says what became of each. Tables are joined by a
+    column of ids: the one that --id names, or the one column that all tables share and that is called "id" or is not
+    numeric. Without ids, rows are matched by their order. The output has the same ids and order as SCORES.
     """
     # Here and in the other commands: imports that take a second wait until the command runs, so that --help does not.
     import tupi

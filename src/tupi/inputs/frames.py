@@ -51,7 +51,8 @@ def in_library(frame: pd.DataFrame, library: str) -> Any:
     if not isinstance(frame.index, pd.RangeIndex):
         frame = frame.reset_index(names="id" if frame.index.name is None else frame.index.name)
     columns = {str(name): frame[name].to_list() for name in frame.columns}
-    return nw.from_dict(columns, backend=nw.Implementation.from_string(library)).to_native()
+    backend: Any = library  # narwhals lists the names in its types
+    return nw.from_dict(columns, backend=backend).to_native()
 
 
 def _narwhals(values: Any) -> Any:

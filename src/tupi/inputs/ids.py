@@ -7,7 +7,9 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from tupi.runtime.errors import InputError
 
@@ -58,6 +60,15 @@ def match(called: str, found: pd.Index, known: pd.Index, whose: str = "the predi
         UserWarning,
         stacklevel=2,
     )
+
+
+def check_pairs_left(called: str, known: NDArray[np.bool_], unknown: pd.Index) -> None:
+    """Complain if of all pairs none has two known ids, and name unknown ones."""
+    if len(known) and not known.any():
+        raise InputError(
+            f"{called}: each pair has an id that is not among those of the predictions (first: {few(unknown)}); "
+            "accepted: pairs of items that have predictions."
+        )
 
 
 def likeness(unknown: pd.Index, known: pd.Index) -> str:

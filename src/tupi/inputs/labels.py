@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from tupi.inputs.frames import PANDAS, as_pandas, library_of
-from tupi.inputs.ids import check_unique, match
+from tupi.inputs.ids import check_pairs_left, check_unique, match
 from tupi.inputs.numbers import as_numbers, is_masked, unmasked
 from tupi.inputs.types import Column
 from tupi.runtime.errors import InputError
@@ -145,6 +145,7 @@ def _pairs_by_id(labels: Pairs, index: pd.Index | None) -> Pairs:
         return labels
     match("labels", higher.append(lower), index)
     known = np.asarray(higher.isin(index) & lower.isin(index))
+    check_pairs_left("labels", known, higher.append(lower).difference(index, sort=False))
     return Pairs(index.get_indexer(higher[known]), index.get_indexer(lower[known]))
 
 

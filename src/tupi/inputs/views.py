@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tupi.inputs.checks import Gaps, check_finite, check_row_count, check_whole_rows, present_rows, varying_views
+from tupi.inputs.files.reading import READ_TABLES, read_table, suffix_of
 from tupi.inputs.frames import as_pandas
 from tupi.inputs.ids import check_unique, match
 from tupi.inputs.numbers import as_numbers, unmasked
@@ -25,8 +28,8 @@ BLOCK = 8192  # rows read at once: large enough for BLAS, small enough to stay i
 Array = NDArray[Any]
 FORMS = (
     "accepted: {name: array of shape (n, d)}, a list of arrays, one array, or a DataFrame "
-    "(MultiIndex columns give one view per first level); instead of an array also a memory map, the path of an NPY or "
-    "Parquet file, or an iterator of chunks"
+    "(MultiIndex columns give one view per first level); instead of an array also a memory map, the path of an NPY file "
+    "or of a table, or an iterator of chunks"
 )
 
 
@@ -218,6 +221,8 @@ def as_encoded(called: str, name: str, values: Any) -> tuple[Any, Encoding | Non
         What the user gave: what `as_matrix` takes, or a table or array with columns of any kind.
     """
     values = as_pandas(called, values)
+    if isinstance(values, (str, os.PathLike)) and suffix_of(Path(values)) in READ_TABLES and not _in_groups(values):
+        values = read_table(Path(values))
     try:
         return as_matrix(called, values), None
     except InputError:
@@ -229,8 +234,15 @@ def as_encoded(called: str, name: str, values: Any) -> tuple[Any, Encoding | Non
     return matrix if matrix.shape[1] else np.zeros((len(table), 1)), encoding
 
 
+def _in_groups(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file is one whose rows can be read group by group, if they are numbers."""
+    return suffix_of(Path(path)) == ".parquet" and Path(path).is_file()
+
+
 def _mixed_table(values: Any) -> pd.DataFrame | None:
-    """Return a table or an array of objects, text or times as a table; None for anything else."""
+    """Return a table, its file or an array of objects, text or times as a table; None for anything else."""
+    if isinstance(values, (str, os.PathLike)):
+        return read_table(Path(values)) if _in_groups(values) else None
     if isinstance(values, pd.DataFrame):
         return values if values.shape[1] else None
     if isinstance(values, (pd.Series, pd.Index, pd.api.extensions.ExtensionArray)):

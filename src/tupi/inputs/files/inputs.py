@@ -194,7 +194,7 @@ def read_inputs(
         if items.index is not None:
             predictions = predictions.set_axis(items.index, axis=0)
     sheets = chosen_columns(sheets, items.column, columns, drop)
-    sheets, left_out = _without_targets(sheets, columns, {base: score_columns, known: (label,)})
+    sheets, left_out = _without_targets(sheets, items.column, columns, {base: score_columns, known: (label,)})
     views = _read_features(features, sheets, items)
     classes = score_columns if task == "classification" else ()
     known_labels = None if labels is None else read_labels(labels, known, label, items, classes)
@@ -212,7 +212,10 @@ def read_inputs(
 
 
 def _without_targets(
-    sheets: dict[str, Sheet], columns: Sequence[str], targets: Mapping[Sheet | None, Sequence[str | None]]
+    sheets: dict[str, Sheet],
+    id_column: str | None,
+    columns: Sequence[str],
+    targets: Mapping[Sheet | None, Sequence[str | None]],
 ) -> tuple[dict[str, Sheet], tuple[str, ...]]:
     """Return features without the columns of the same file that hold scores or labels, and which these are.
 
@@ -226,8 +229,10 @@ def _without_targets(
         same = [file for file in targets if file is not None and file.path.resolve() == sheet.path.resolve()]
         found = [column for file in same for column in targets[file] if column is not None and column in sheet.frame]
         others = sheet.frame.drop(columns=found)
-        rest[name] = sheet if others.empty else replace(sheet, frame=others)
-        left_out += [] if others.empty else found
+        if set(others) <= {id_column}:
+            others, found = sheet.frame, []
+        rest[name] = replace(sheet, frame=others)
+        left_out += found
     return rest, tuple(dict.fromkeys(left_out))
 
 

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from tupi.inputs.files.matching import Items, Sheet, check_order_is_safe
 from tupi.inputs.files.reading import read_arrays, read_one_array, split_key
+from tupi.inputs.ids import check_pairs_left
 from tupi.inputs.labels import Labels, Pairs, Values
 from tupi.runtime.errors import InputError
 
@@ -84,7 +86,9 @@ def _pairs(sheet: Sheet, items: Items) -> Pairs:
         return Pairs(*(sheet.frame[column].to_numpy() for column in PAIR))
     sides = [pd.Index(sheet.text(column)) for column in PAIR]
     places = items.positions(sheet, sides[0].append(sides[1])).reshape(2, -1)
-    return Pairs(*places[:, (places >= 0).all(axis=0)])
+    both = np.asarray((places >= 0).all(axis=0))
+    check_pairs_left(sheet.called, both, sides[0].append(sides[1])[places.ravel() < 0])
+    return Pairs(*places[:, both])
 
 
 def _values(sheet: Sheet, id_column: str | None, wanted: str | None, classes: Sequence[str]) -> pd.Series:

@@ -209,10 +209,8 @@ def _check_headers(path: Path) -> None:
         for entry in archive.infolist():
             with archive.open(entry) as file:
                 version = npy.read_magic(file)
-                header = (
-                    np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-                )
-                shape, _, dtype = header(file)
+                read_header = (npy.read_array_header_1_0, npy.read_array_header_2_0)[version > (1, 0)]
+                shape, _, dtype = read_header(file)
             if int(np.prod(shape, dtype=object)) * dtype.itemsize > entry.file_size:
                 raise InputError(f"{path}: its array {entry.filename!r} is shorter than it says; {NOT_ARRAYS}")
 

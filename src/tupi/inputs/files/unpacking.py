@@ -18,7 +18,7 @@ LARGE, TIMES = 1 << 30, 100  # a file may unpack to this many bytes, or to this 
 
 
 @contextmanager
-def refusing(path: Path, otherwise: str) -> Iterator[None]:
+def refusing(called: Path | str, otherwise: str) -> Iterator[None]:
     """Make one sentence of whatever a reader says about a damaged file.
 
     Libraries that read files raise errors of many kinds, some of their own and some by accident (tokenize.TokenError,
@@ -26,7 +26,7 @@ def refusing(path: Path, otherwise: str) -> Iterator[None]:
 
     Parameters
     ----------
-    path : Path
+    called : Path or str
         The file.
     otherwise : str
         What is said of it.
@@ -36,9 +36,9 @@ def refusing(path: Path, otherwise: str) -> Iterator[None]:
     except (InputError, FileNotFoundError, PermissionError):
         raise
     except MemoryError:
-        raise InputError(f"{path}: says that it holds more than fits into memory; {otherwise}") from None
+        raise InputError(f"{called}: says that it holds more than fits into memory; it {otherwise}") from None
     except Exception:
-        raise InputError(f"{path}: {otherwise}") from None
+        raise InputError(f"{called}: {otherwise}") from None
 
 
 def most_bytes(path: Path) -> int:
