@@ -28,8 +28,8 @@ BLOCK = 8192  # rows read at once: large enough for BLAS, small enough to stay i
 Array = NDArray[Any]
 FORMS = (
     "accepted: {name: array of shape (n, d)}, a list of arrays, one array, or a DataFrame "
-    "(MultiIndex columns give one view per first level); instead of an array also a memory map, the path of an NPY file "
-    "or of a table, or an iterator of chunks"
+    "(MultiIndex columns give one view per first level); instead of an array also a memory map, the path of an NPY "
+    "file or of a table, or an iterator of chunks"
 )
 
 

@@ -113,7 +113,7 @@ class Boolean(Kind):
 
 @dataclass(frozen=True, kw_only=True)
 class Date(Kind):
-    """Dates and times: days since 1970, the year, and month, day of the week and time of day on circles.
+    """Dates and times: days since 1970, the year, and the time of the year, week and day on circles.
 
     Parameters
     ----------
@@ -146,10 +146,11 @@ class Date(Kind):
         if self.clock:
             return np.column_stack(hours), gaps
         stamps = np.datetime64("1970-01-01") + whole.astype(int) * DAY
-        years = stamps.astype("datetime64[Y]").astype(int) + 1970
-        months = stamps.astype("datetime64[M]").astype(int) % 12
+        years = stamps.astype("datetime64[Y]")
+        season = (stamps - years.astype("datetime64[D]")) / DAY / 365.25
         weekdays = (whole + 3) % 7  # 1970 began on a Thursday
-        return np.column_stack([days, years, *_circle(months / 12), *_circle(weekdays / 7), *hours]), gaps
+        parts = [days, years.astype(int) + 1970, *_circle(season), *_circle(weekdays / 7), *hours]
+        return np.column_stack(parts), gaps
 
     @property
     def outputs(self) -> list[str]:
@@ -157,7 +158,7 @@ class Date(Kind):
         hours = ["time (sine)", "time (cosine)"]
         if self.clock:
             return hours
-        circles = [f"{part} ({wave})" for part in ("month", "weekday") for wave in ("sine", "cosine")]
+        circles = [f"{part} ({wave})" for part in ("season", "weekday") for wave in ("sine", "cosine")]
         return ["days", "year", *circles, *hours]
 
 
@@ -185,7 +186,7 @@ class Category(Kind):
         if len(ordered) == 2:  # the second column would say the same again
             return cls(levels=(ordered[1],), counts={})
         least = MIN_SHARE * len(cells.gaps)
-        kept = tuple(level for level in ordered[:MAX_LEVELS] if len(ordered) <= 10 or counts[level] >= least)
+        kept = tuple(level for level in ordered[:MAX_LEVELS] if counts[level] >= least)
         return cls(levels=kept, counts={} if len(kept) == len(ordered) else {level: counts[level] for level in ordered})
 
     def columns(self, cells: Cells) -> tuple[Array, Array]:
