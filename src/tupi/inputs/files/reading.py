@@ -143,7 +143,7 @@ def _read_excel(path: Path) -> ReadTable:
         try:
             with pd.ExcelFile(path, engine="openpyxl") as book:
                 sheets = book.sheet_names
-                frame = book.parse(sheets[0])
+                frame = pd.read_excel(book, sheet_name=0)
         except ImportError:
             raise InputError(f"{path}: {NO_OPENPYXL}") from None
     unnamed = [str(name).startswith("Unnamed: ") for name in frame.columns]

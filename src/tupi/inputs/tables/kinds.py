@@ -21,8 +21,10 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from tupi.inputs.tables.cells import Cells
 from tupi.inputs.tables.parsing import dates, number, truth
 
-MAX_LEVELS = 30  # of a category that get a column each
-MIN_SHARE = 0.01  # of the items that a level needs for a column of its own, where there are more levels than that
+# A level needs this share of the items for a column of its own: columns are standardised later, so that those of rare
+# levels would count as much as the others and tell two items apart that are alike otherwise.
+MIN_SHARE = 0.05
+AT_LEAST = 10  # levels that get a column each where none is frequent
 NGRAMS, HASHES, DIRECTIONS = (2, 4), 1024, 10  # characters, columns they are hashed to, columns that are kept
 DAY = np.timedelta64(1, "D")
 WORD = re.compile(r"(?<![^\W_])[^\W\d_]{2,}(?![^\W_])")  # of letters alone: groups in a code are no words
@@ -185,8 +187,8 @@ class Category(Kind):
         ordered = sorted(counts, key=lambda level: (-counts[level], level))
         if len(ordered) == 2:  # the second column would say the same again
             return cls(levels=(ordered[1],), counts={})
-        least = MIN_SHARE * len(cells.gaps)
-        kept = tuple(level for level in ordered[:MAX_LEVELS] if counts[level] >= least)
+        frequent = [level for level in ordered if counts[level] >= MIN_SHARE * len(cells.gaps)]
+        kept = tuple(frequent or ordered[:AT_LEAST])
         return cls(levels=kept, counts={} if len(kept) == len(ordered) else {level: counts[level] for level in ordered})
 
     def columns(self, cells: Cells) -> tuple[Array, Array]:
