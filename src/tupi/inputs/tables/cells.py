@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tupi.inputs.numbers import REAL
+from tupi.inputs.numbers import REAL, as_float
 from tupi.inputs.tables.parsing import is_gap
 from tupi.runtime.errors import InputError
 
@@ -93,7 +93,7 @@ class Cells:
         else:
             return cls._texts(called, values, gaps)
         plain = np.full(len(values), np.nan)
-        plain[~gaps] = [float(value) for value in found]
+        plain[~gaps] = [as_float(called, value) for value in found]
         return cls._numbers(called, form, plain)
 
     @classmethod

@@ -15,8 +15,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.decomposition import TruncatedSVD
-from sklearn.feature_extraction.text import HashingVectorizer
 
 from tupi.inputs.tables.cells import Cells
 from tupi.inputs.tables.parsing import dates, number, truth
@@ -224,6 +222,8 @@ class Text(Kind):
     @classmethod
     def fit(cls, cells: Cells) -> Text:
         """Learn the directions of a column's distinct texts, sorted, each as often as it occurs."""
+        from sklearn.decomposition import TruncatedSVD  # takes a while, and few tables have texts
+
         counts = Counter(cells.as_texts[~cells.gaps].tolist())
         texts = sorted(counts)
         hashed = _hashed(texts)
@@ -307,6 +307,8 @@ def _circle(share: Array) -> tuple[Array, Array]:
 
 
 def _hashed(texts: list[str]) -> Any:
+    from sklearn.feature_extraction.text import HashingVectorizer
+
     vectorizer = HashingVectorizer(
         analyzer="char_wb", ngram_range=NGRAMS, n_features=HASHES, alternate_sign=False, norm="l2"
     )

@@ -65,6 +65,8 @@ def number(text: str, decimal: str = ".") -> float:
     groups = "," if decimal == "." else "."
     digits = re.sub(rf"[{groups}{SPACERS}]", "", plain).replace(decimal, ".")
     value = float(digits) / (100 if percent else 1)
+    if np.isinf(value):
+        return np.nan
     return -value if negative else value
 
 
