@@ -1,5 +1,9 @@
 """Columns of any kind: what each becomes, the same for any order of rows, for new items and through JSON."""
 
+from datetime import date, time
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -185,6 +189,49 @@ def test_formats_of_dates(form, ambiguous):
 def test_categories_of_numbers_are_categories():
     table = pd.DataFrame({"level": pd.Categorical([1, 2, 3] * 20)})
     assert Encoding.fit(table).outputs == ["level = 1", "level = 2", "level = 3"]
+
+
+CELLS = [1, 2.5, None, np.nan, "a", "b c", "", "N/A", "$3", "54%", "1,5", "2020-01-01", "03/04/2020", "12:30", True]
+CELLS += [
+    Decimal("1.5"),
+    Decimal("nan"),
+    Fraction(1, 3),
+    pd.NA,
+    pd.NaT,
+    date(2020, 1, 1),
+    pd.Timestamp("2020", tz="UTC"),
+]
+CELLS += [b"xy", [1], {"a": 1}, 1j, np.int8(4), float("inf"), "inf", "x\ny", "007", 10**400, "1" * 400, "1e400", "yes"]
+CELLS += [
+    np.datetime64("NaT"),
+    pd.Timedelta("1D"),
+    time(3),
+    pd.Period("2020-01"),
+    "9999-12-31",
+    date(1, 1, 1),
+    object(),
+]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_any_column_is_encoded_or_refused_in_a_sentence(seed):
+    rng = np.random.default_rng(seed)
+    values = np.empty(40, object)
+    for k in range(40):
+        values[k] = CELLS[
+            rng.choice(rng.permutation(len(CELLS))[: 1 + seed % 4] if seed % 2 else [seed % len(CELLS), 4])
+        ]
+    table = pd.DataFrame({"a": pd.Series(values, dtype=object)})
+    try:
+        encoding = Encoding.fit(table)
+    except tupi.InputError as refusal:
+        said = str(refusal)
+    else:
+        found = encoding.transform(table)
+        assert np.isfinite(found[~np.isnan(found).all(axis=1)]).all()
+        return
+    assert said.startswith("features, column 'a': ")
+    assert "\n" not in said
 
 
 # In a problem
