@@ -16,6 +16,7 @@ from tupi.embedding.hsic import DEFAULTS, dependence_table, view_dependence
 from tupi.embedding.prepared import Prepared, Progress, silent
 from tupi.inputs.labels import Labels
 from tupi.inputs.problem import make_problem, standardize
+from tupi.inputs.tables import columns_table
 from tupi.inputs.types import Column, DaskClient, Features, Lazy, Table
 from tupi.judging.evidence import judge, stated
 from tupi.methods import make_method
@@ -57,11 +58,15 @@ def denoise(
         Scores of n items, higher meaning more; class scores for classification.
     features : dict, list, array_like or DataFrame
         Views of the same items: ``{"gist": (n, d) array, ...}``, a list of arrays, one array, or a DataFrame
-        (MultiIndex columns give one view per first level, flat columns one view). A row that is NaN or masked means
-        that the item lacks that view. Pandas objects are matched by their index. Larger than memory: a
-        `numpy.memmap`, the path of an NPY or Parquet file, or an iterator of chunks of rows, in place of an array.
-    labels : Values, Pairs or array_like of shape (n,), optional
-        What is known of some items; in an array, NaN (or masked) where unknown. Classes are meant by the names of the
+        (MultiIndex columns give one view per first level, flat columns one view). Tables may be of pandas, polars or
+        pyarrow, and their columns of any kind: text, categories, dates; ``result.columns`` says what became of each. A
+        row that is NaN or masked means that the item lacks that view. Pandas objects are matched by their index: items
+        without a row lack the view, and rows of other ids are left out with a warning. Larger than memory: a
+        `numpy.memmap`, the path of an NPY or Parquet file of numbers, or an iterator of chunks of rows, in place of an
+        array.
+    labels : Values, Pairs, Series or array_like of shape (n,), optional
+        What is known of some items; in an array, NaN (or masked) where unknown. A Series is matched by its index if the
+        predictions have one, and so are Values and Pairs whose items are text. Classes are meant by the names of the
         predictions' columns if they have any, and by their position otherwise.
     method : str or Method
         A name that ``tupi.methods()`` lists, or a configured method such as ``tupi.methods.Tupi(lam=0.3)``.
@@ -151,6 +156,8 @@ def denoise_prepared(prepared: Prepared, method: Method, callback: Watch | None 
         uncertainty=_of_everyone(prepared, fit.uncertainty),
         expected=_of_everyone(prepared, fit.expected),
         left_out_errors=fit.left_out_errors,
+        columns=columns_table(problem.encodings.values()),
+        library=problem.library,
         suggested=None if fit.suggested is None else prepared.items[fit.suggested],
     )
 

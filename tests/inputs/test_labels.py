@@ -37,8 +37,29 @@ def test_series_is_matched_by_index():
     labels = as_labels(pd.Series({"c": 1.0, "a": 2.0}), 10, index)
     assert labels.index.tolist() == [0, 2]
     assert labels.values.tolist() == [2.0, 1.0]
-    with pytest.raises(tupi.InputError, match="not among the predictions"):
-        as_labels(pd.Series({"z": 1.0, "a": 2.0}), 10, index)
+    with pytest.warns(UserWarning, match=r"1 id\(s\) are not among those of the predictions \(first: z\)"):
+        labels = as_labels(pd.Series({"z": 1.0, "a": 2.0, "b": 3.0}), 10, index)
+    assert labels.index.tolist() == [0, 1]
+    with pytest.raises(tupi.InputError, match=r"none of its ids .*'A' and 'a' differ only by upper and lower case"):
+        as_labels(pd.Series({"A": 1.0, "B": 2.0}), 10, index)
+
+
+def test_values_and_pairs_may_name_ids():
+    index = pd.Index(list("abcdefghij"))
+    with pytest.warns(UserWarning, match="first: z"):
+        values = as_labels(Values(["c", "z", "a"], [1.0, 5.0, 2.0]), 10, index)
+    assert (values.index.tolist(), values.values.tolist()) == ([2, 0], [1.0, 2.0])
+    with pytest.warns(UserWarning, match="first: z"):
+        pairs = as_labels(Pairs(["c", "z"], ["a", "b"]), 10, index)
+    assert (pairs.higher.tolist(), pairs.lower.tolist()) == ([2], [0])
+    assert as_labels(Values([1, 2], [1.0, 2.0]), 10, pd.Index(range(1, 11))).index.tolist() == [1, 2]  # positions
+    with pytest.raises(tupi.InputError, match=r"labels\.index: found ids such as 'a', and the predictions have none"):
+        as_labels(Values(["a", "b"], [1.0, 2.0]), 10)
+    with (
+        pytest.warns(UserWarning, match="first: z"),
+        pytest.raises(tupi.InputError, match=r"each pair has an id .*\(first: z\)"),
+    ):
+        as_labels(Pairs(["c"], ["z"]), 10, index)
 
 
 def test_nullable_labels_work():

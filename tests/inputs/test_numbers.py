@@ -143,6 +143,8 @@ def test_other_kinds_are_refused(argument, kind):
     values = WRONG[kind]
     if argument in ("labels", "truth") and kind == "categories":
         pytest.skip("labels may be categories, of numbers or of names")
+    if argument in ("features", "view", "x") and "complex" not in kind:
+        pytest.skip("views may have columns of any of these kinds")
     calls = {
         "predictions": lambda: tupi.denoise(values, VIEWS),
         "features": lambda: tupi.denoise(SCORES, values),

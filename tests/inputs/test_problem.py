@@ -20,7 +20,7 @@ def changed(array, where, value):
 
 
 def bad_frame():
-    return pd.DataFrame({"a": SCORES, "name": ["x"] * 60})
+    return pd.DataFrame({"a": SCORES, "tags": [["x"]] * 60})
 
 
 BAD = [
@@ -36,8 +36,8 @@ BAD = [
     ({"features": None}, ["features", "None"]),
     ({"features": {"c": np.ones((60, 2))}}, ["features", "every view is constant"]),
     ({"features": {"a": VIEWS["near"][:50]}}, ["view 'a'", "50 rows for 60 predictions"]),
-    ({"features": bad_frame()}, ["column 'name'", "accepted: real numbers"]),
-    ({"features": np.array([["x", "y"]] * 60)}, ["features", "accepted: real numbers"]),
+    ({"features": bad_frame()}, ["column 'tags'", "found a list such as", "accepted: real numbers, truth values"]),
+    ({"features": np.array([["x", "y"]] * 60)}, ["features: every view is constant"]),
     ({"features": VIEWS["near"] + 1j}, ["features", "accepted: real numbers"]),
     ({"features": np.zeros((60, 0))}, ["at least one column"]),
     ({"features": np.zeros((60, 2, 2))}, ["shape (60, 2, 2)"]),
@@ -160,8 +160,14 @@ def test_pandas_inputs_are_matched_by_index():
     result = tupi.denoise(scores, shuffled, **QUICK)
     np.testing.assert_array_equal(result.predictions, expected.predictions)
     assert result.to_frame().index.equals(ids)
-    with pytest.raises(tupi.InputError, match="item0"):
-        tupi.denoise(scores, shuffled.rename(index={"item0": "other"}), **QUICK)
+    with pytest.warns(UserWarning, match=r"1 id\(s\) are not among those of the predictions \(first: other\)"):
+        partly = tupi.denoise(scores, shuffled.rename(index={"item0": "other"}), **QUICK)
+    lacking = tupi.denoise(SCORES, changed(VIEWS["near"], 0, np.nan), **QUICK)  # that item lacks the view
+    np.testing.assert_array_equal(partly.predictions, lacking.predictions)
+    with pytest.raises(tupi.InputError, match=r"view 'features': none of its ids .*differ only by upper and lower"):
+        tupi.denoise(scores, shuffled.rename(index=str.upper), **QUICK)
+    with pytest.raises(tupi.InputError, match=r"1 id\(s\) in its index occur more than once \(first: item1\)"):
+        tupi.denoise(scores, shuffled.rename(index={"item0": "item1"}), **QUICK)
 
 
 def test_single_missing_values_can_be_imputed():

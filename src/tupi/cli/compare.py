@@ -10,7 +10,7 @@ import click
 
 from tupi.cli.inputs import check_outputs, input_options
 from tupi.cli.options import whole_number
-from tupi.inputs.files import InputFiles
+from tupi.inputs.files import InputFiles, Inputs
 from tupi.judging.evidence import amount
 from tupi.runtime.errors import InputError
 
@@ -46,6 +46,7 @@ def compare(
     task: str,
     repeats: int,
     impute: str | None,
+    verbose: bool,
     seed: int,
     out: Path | None,
     plot: Path | None,
@@ -59,7 +60,7 @@ def compare(
     with the other four. All methods meet the same folds. A method that does not apply is listed with the reason.
     Files are as in tupi denoise.
     """
-    from tupi.cli.printing import collected_warnings, print_json, print_warnings
+    from tupi.cli.printing import collected_warnings, print_json, print_reading, print_warnings
     from tupi.cli.progress import ProgressBar
     from tupi.compare import compare as compare_methods
     from tupi.methods import make_method
@@ -100,6 +101,8 @@ def compare(
         )
     elif not quiet:
         _print(found)
+    if verbose and isinstance(inputs, Inputs):
+        print_reading(inputs.understood)
     if out is not None:
         write_table(found.table, out)
     if plot is not None:

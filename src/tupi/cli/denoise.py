@@ -59,6 +59,7 @@ def denoise(
     task: str,
     settings: tuple[str, ...],
     impute: str | None,
+    verbose: bool,
     seed: int,
     out: Path,
     report: Path | None,
@@ -71,9 +72,10 @@ def denoise(
 ) -> None:
     """Improve the predictions in SCORES with features that their predictor never saw.
 
-    Files are CSV, TSV, Parquet, NPY or NPZ, by suffix. Tables are joined by a column of ids: the one that --id names,
-    or the one column that all tables share and that is called "id" or is not numeric. Without ids, rows are matched
-    by their order. The output has the same ids and order as SCORES.
+    Files are CSV, TSV or other text (also packed by gzip), Parquet, Excel, NPY or NPZ, by suffix. Columns of features
+    may be of any kind: numbers, text, categories, dates; --verbose says what became of each. Tables are joined by a
+    column of ids: the one that --id names, or the one column that all tables share and that is called "id" or is not
+    numeric. Without ids, rows are matched by their order. The output has the same ids and order as SCORES.
     """
     # Here and in the other commands: imports that take a second wait until the command runs, so that --help does not.
     import tupi
@@ -95,6 +97,8 @@ def denoise(
 
         if report is not None or save is not None:
             raise InputError("--report, --save: found with --scheduler; accepted there: --out alone.")
+        if files.columns or files.drop or files.duplicates:
+            raise InputError("--columns, --drop, --duplicates: found with --scheduler; accepted: without it.")
         chosen = make_method(method, parsed_settings(settings))
         address = None if scheduler == "local" else scheduler
         with ProgressBar(show=not quiet) as bar, collected_warnings() as warned:
@@ -143,7 +147,7 @@ def denoise(
     if as_json:
         print_json(facts(result, inputs, written, warned))
     elif not quiet:
-        print_summary(result, inputs, written)
+        print_summary(result, inputs, written, verbose)
 
 
 def parsed_settings(settings: tuple[str, ...]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from tupi.cli.inputs import reading_options
 from tupi.cli.options import whole_number
 
 EXAMPLE = """\b
@@ -22,9 +23,7 @@ Examples:
 @click.option(
     "--bandwidth", default="std-as-sigma", show_default=True, help="std-squared, std, std-as-sigma, median or a number."
 )
-@click.option("--id", "id_column", metavar="COLUMN", help="Column that identifies items, in both tables.")
-@click.option("--impute", type=click.Choice(["median"]), help="Fill in single missing values.")
-@whole_number("--seed", 0, "Seed for the basis points.")
+@reading_options
 @click.option("--json", "as_json", is_flag=True, help="Print the value and the settings as JSON.")
 def hsic(
     x: str,
@@ -34,24 +33,30 @@ def hsic(
     rank: int,
     bandwidth: str,
     id_column: str | None,
+    columns: tuple[str, ...],
+    drop: tuple[str, ...],
+    duplicates: str | None,
     impute: str | None,
+    verbose: bool,
     seed: int,
     as_json: bool,
 ) -> None:
     """Print the Hilbert-Schmidt independence criterion of the features in X and Y.
 
-    Zero means independent, up to noise. Files are CSV, TSV, Parquet, NPY or NPZ, by suffix; a table's columns form
-    one set of features. Tables that share a column of ids are joined by it.
+    Zero means independent, up to noise. Files are as in tupi denoise; a table's columns form one set of features, the
+    view "x" or "y" for --columns and --drop. Tables that share a column of ids are joined by it.
     """
     import tupi
     from tupi.cli.denoise import parsed_value
-    from tupi.cli.printing import print_json
+    from tupi.cli.printing import collected_warnings, print_json, print_reading, print_warnings
     from tupi.inputs.files import read_two
 
-    first, second, joined = read_two(x, y, id_column)
+    with collected_warnings() as warned:
+        both = read_two(x, y, id_column, columns, drop, duplicates)
+    print_warnings(warned)
     value = tupi.hsic(
-        first,
-        second,
+        both.x,
+        both.y,
         normalized=normalized,
         estimator=estimator,
         rank=rank or None,
@@ -59,17 +64,19 @@ def hsic(
         random_state=seed,
         impute=impute,
     )
+    if verbose:
+        print_reading(both.understood)
     if not as_json:
         click.echo(f"{value:.10g}")
         return
     print_json(
         {
             "hsic": value,
-            "n": len(first),
+            "n": len(both.x),
             "normalized": normalized,
             "estimator": estimator,
             "rank": rank or None,
             "bandwidth": bandwidth,
-            "id": joined,
+            "id": both.id_column,
         }
     )

@@ -19,10 +19,44 @@ Command = Callable[..., None]
 Outputs = dict[str, tuple[Path | None, tuple[str, ...]]]
 
 
-def input_options(required: bool) -> Callable[[Command], Command]:
-    """Give a command SCORES, --features, --labels, --id, --score, --label, --task, --impute and --seed.
+COLUMNS = ("id_column", "columns", "drop", "duplicates")  # what `reading_options` says of rows and columns
 
-    The command takes the first six as one argument ``files``, and ``task``, ``impute`` and ``seed`` by themselves.
+
+def reading_options(command: Command) -> Command:
+    """Give a command --id, --columns, --drop, --duplicates, --impute, --verbose and --seed: how files are read."""
+    options = (
+        click.option("--id", "id_column", metavar="COLUMN", help="Column that identifies items, in all tables."),
+        click.option(
+            "--columns",
+            multiple=True,
+            metavar="VIEW=A,B",
+            help="Take these columns of a view alone (A,B: of all views); repeat for more.",
+        ),
+        click.option(
+            "--drop",
+            multiple=True,
+            metavar="VIEW=A,B",
+            help="Leave out these columns of a view (A,B: of all views); repeat for more.",
+        ),
+        click.option(
+            "--duplicates",
+            type=click.Choice(["mean", "first", "last"]),
+            help="What to take of rows with the same id: the mean of numbers, or one row. Otherwise they are an error.",
+        ),
+        click.option("--impute", type=click.Choice(["median"]), help="Fill in single missing values of features."),
+        click.option("--verbose", is_flag=True, help="Say how each table was read, and what became of its columns."),
+        whole_number("--seed", 0, "Same seed, same result."),
+    )
+    for option in reversed(options):  # click lists options from the innermost decorator out
+        command = option(command)
+    return command
+
+
+def input_options(required: bool) -> Callable[[Command], Command]:
+    """Give a command SCORES, --features, --labels, --score, --label, --task, and all of `reading_options`.
+
+    The command takes what says which files, rows and columns to read as one argument ``files``, and ``task``,
+    ``impute``, ``verbose`` and ``seed`` by themselves.
 
     Parameters
     ----------
@@ -43,7 +77,6 @@ def input_options(required: bool) -> Callable[[Command], Command]:
             metavar="FILE",
             help="What is known: ids and values, one value per item (empty: unknown), or columns 'higher' and 'lower'.",
         ),
-        click.option("--id", "id_column", metavar="COLUMN", help="Column that identifies items, in all tables."),
         click.option(
             "--score",
             multiple=True,
@@ -58,14 +91,13 @@ def input_options(required: bool) -> Callable[[Command], Command]:
             show_default=True,
             help="What the scores are for.",
         ),
-        click.option("--impute", type=click.Choice(["median"]), help="Fill in single missing values of features."),
-        whole_number("--seed", 0, "Same seed, same result."),
+        reading_options,
     )
 
     def decorate(command: Command) -> Command:
         @wraps(command)
         def with_files(scores: str | None, features: tuple[str, ...], **others: Any) -> None:
-            columns = {name: others.pop(name) for name in ("labels", "id_column", "score", "label")}
+            columns = {name: others.pop(name) for name in ("labels", "score", "label", *COLUMNS)}
             command(files=InputFiles(scores or "", named_paths(features), **columns), **others)
 
         decorated: Command = with_files

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ import pandas as pd
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from tupi import __version__
 from tupi.inputs.files import Inputs
@@ -66,6 +67,8 @@ def facts(result: Denoised, inputs: Inputs, written: dict[str, str], warned: lis
         "id": inputs.id_column,
         "scores": list(inputs.score_columns),
         "matched_by_order": list(inputs.by_order),
+        "read": list(inputs.understood),
+        "columns": result.columns.to_dict(orient="records"),
     }
 
 
@@ -92,19 +95,50 @@ def print_json(value: Any) -> None:
     click.echo(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def print_summary(result: Denoised, inputs: Inputs, written: dict[str, str]) -> None:
-    """Print what a person wants to know about a run; what changed, whether labels confirm it and what to do is last."""
+def print_reading(sentences: Sequence[str]) -> None:
+    """Print to stderr how tables were read, a line each."""
+    for sentence in sentences:
+        click.echo(sentence, err=True)
+
+
+def print_summary(result: Denoised, inputs: Inputs, written: dict[str, str], verbose: bool = False) -> None:
+    """Print what a person wants to know about a run; what changed, whether labels confirm it and what to do is last.
+
+    How files were read and columns encoded is told if ``verbose``.
+    """
     console = Console(highlight=False)
     chosen = [f"{name}={_short(result.params[name])}" for name in CHOSEN if name in result.params]
     settings = f" ({', '.join(chosen)})" if chosen else ""
     console.print(f"{len(result.initial):,} items, method {result.method}{settings}", markup=False)
     console.print(_views_table(result))
+    if verbose:
+        print_reading(inputs.understood)
+        if len(result.columns):
+            console.print(_columns_table(result.columns))
     done, _, judgement = summary(result)
-    for line in (*result.notes, inputs.sentence, f"Wrote {', '.join(written.values())}."):
+    encoded = "" if verbose else _encoded(result.columns)
+    for line in filter(None, (*result.notes, inputs.sentence, encoded, f"Wrote {', '.join(written.values())}.")):
         _say(console, line)
     console.print()
     for head, sentence in (("What changed", done), ("Labels", judgement), ("What next", next_step(result))):
         _say(console, f"{head}: {sentence[0].lower()}{sentence[1:]}")
+
+
+def _encoded(columns: pd.DataFrame) -> str:
+    """Return how many columns of which kind became features, in a sentence; nothing if all were numbers."""
+    if not len(columns):
+        return ""
+    counts = columns["kind"].value_counts(sort=False)
+    return f"Columns of features by kind: {', '.join(f'{n} {kind}' for kind, n in counts.items())} (see --verbose)."
+
+
+def _columns_table(columns: pd.DataFrame) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, title="What became of each column of the features")
+    for name in columns.columns:
+        table.add_column(name, overflow="fold")
+    for row in columns.itertuples(index=False):
+        table.add_row(*(Text(str(cell)) for cell in row))  # text, since names may look like markup
+    return table
 
 
 def _views_table(result: Denoised) -> Table:

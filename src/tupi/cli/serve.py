@@ -47,6 +47,7 @@ def serve(
     task: str,
     settings: tuple[str, ...],
     impute: str | None,
+    verbose: bool,
     seed: int,
     demo: bool,
     images: str | None,

@@ -21,7 +21,7 @@ from tupi.embedding.embedding import Embedding, EmbeddingOptions, Moments, cente
 from tupi.embedding.gaussian import kernel_matrix, nystrom_features
 from tupi.embedding.predictions import PredictionKernel
 from tupi.inputs.types import Table
-from tupi.inputs.views import BLOCK, View, as_matrix, check_impute
+from tupi.inputs.views import BLOCK, View, as_encoded, check_impute
 from tupi.runtime.errors import InputError, nearest
 
 ESTIMATORS = ("biased", "unbiased")
@@ -148,7 +148,7 @@ def dependence_table(
 
 
 def _checked(name: str, x: Table, impute: str | None) -> View:
-    view = View(name, as_matrix(name, x), impute, called=name, complete=True)
+    view = View(name, as_encoded(name, name, x)[0], impute, called=name, complete=True)
     if view.constant or view.n < 4:
         raise InputError(f"{name}: found {view.n} row(s), constant: {view.constant}; accepted: at least 4 that differ.")
     return view

@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from tupi.inputs.frames import PANDAS, as_pandas, library_of
+from tupi.inputs.ids import check_pairs_left, check_unique, match
 from tupi.inputs.numbers import as_numbers, is_masked, unmasked
 from tupi.inputs.types import Column
 from tupi.runtime.errors import InputError
@@ -26,8 +28,9 @@ class Values:
 
     Parameters
     ----------
-    index : array_like of int
-        Positions of the labelled items, each at most once.
+    index : array_like of int or of ids
+        Positions of the labelled items, each at most once. Text is ids of the predictions' index; ids that are whole
+        numbers would be taken for positions, so give such labels as a Series.
     values : array_like
         Their target values; for classification the class: a column's name if the predictions have names, and its
         number otherwise. A masked value is unknown.
@@ -49,8 +52,8 @@ class Pairs:
 
     Parameters
     ----------
-    higher, lower : array_like of int
-        Positions of the items compared; the same comparison may occur more than once.
+    higher, lower : array_like of int or of ids
+        Positions of the items compared, or their ids if these are text; the same comparison may occur more than once.
     """
 
     higher: NDArray[np.int64]
@@ -78,7 +81,8 @@ def as_labels(
     ----------
     labels : Values, Pairs, array_like of length n, Series or None
         An array has one entry per item, NaN or masked where unknown. A Series is matched by ``index`` if there is
-        one.
+        one, and so are `Values` and `Pairs` whose items are text. What is known of ids that are not in it is left out
+        with a warning.
     n : int
         Number of items.
     index : pandas.Index, optional
@@ -88,10 +92,12 @@ def as_labels(
     """
     if labels is None:
         return None
+    if library_of(labels) != PANDAS:  # rows without an index are in the order of the predictions
+        labels = as_pandas("labels", labels).to_numpy()
     if isinstance(labels, Pairs):
-        return _check_pairs(labels, n)
+        return _check_pairs(_pairs_by_id(labels, index), n)
     if isinstance(labels, Values):
-        return _check_values(labels, n, convert)
+        return _check_values(_values_by_id(labels, index), n, convert)
     if isinstance(labels, pd.Series) and index is not None and not labels.index.equals(index):
         labels = _match(labels, index)
     array = _one_dimensional(labels)
@@ -113,16 +119,48 @@ def _one_dimensional(labels: Any) -> Array:
 
 
 def _match(labels: pd.Series, index: pd.Index) -> pd.Series:
-    if not labels.index.is_unique:
-        twice = labels.index[labels.index.duplicated()].tolist()[:3]
-        raise InputError(f"labels: the index holds {twice[0]!r} more than once; accepted: unique ids.")
-    unknown = labels.index.difference(index, sort=False)
-    if len(unknown):
-        raise InputError(
-            f"labels: {len(unknown)} ids are not among the predictions (first: {list(unknown[:3])}); "
-            "accepted: ids of the predictions' index, or an array with one entry per item."
-        )
+    check_unique("labels", labels.index)
+    match("labels", labels.index, index)
     return labels.reindex(index)
+
+
+def _values_by_id(labels: Values, index: pd.Index | None) -> Values:
+    """Return values with positions in place of ids, without those of unknown ids."""
+    ids = _text_ids("labels.index", labels.index, index)
+    if ids is None or index is None or len(ids) != len(labels.values):
+        return labels
+    match("labels.index", ids, index)
+    known = np.asarray(ids.isin(index))
+    values = labels.values[known] if is_masked(labels.values) else _one_dimensional(labels.values)[known]
+    return Values(index.get_indexer(ids[known]), values)
+
+
+def _pairs_by_id(labels: Pairs, index: pd.Index | None) -> Pairs:
+    """Return pairs with positions in place of ids, without those that have an unknown id."""
+    sides = [_text_ids(f"labels.{side}", getattr(labels, side), index) for side in ("higher", "lower")]
+    if index is None or any(ids is None for ids in sides):
+        return labels
+    higher, lower = (ids for ids in sides if ids is not None)
+    if len(higher) != len(lower):
+        return labels
+    match("labels", higher.append(lower), index)
+    known = np.asarray(higher.isin(index) & lower.isin(index))
+    check_pairs_left("labels", known, higher.append(lower).difference(index, sort=False))
+    return Pairs(index.get_indexer(higher[known]), index.get_indexer(lower[known]))
+
+
+def _text_ids(name: str, items: Any, index: pd.Index | None) -> pd.Index | None:
+    """Return items as ids if they are text, which needs an index of predictions; None for positions."""
+    items = as_pandas(name, items)
+    array = np.asarray(items)
+    if is_masked(items) or array.ndim != 1 or not any(isinstance(one, str) for one in array.tolist()):
+        return None
+    if index is None:
+        raise InputError(
+            f"{name}: found ids such as {str(array[0])!r}, and the predictions have none; accepted: positions of "
+            "items, or predictions with ids as their index (a pandas Series)."
+        )
+    return pd.Index(array.astype(object))
 
 
 def _positions(name: str, index: ArrayLike, n: int) -> NDArray[np.int64]:
@@ -134,7 +172,9 @@ def _positions(name: str, index: ArrayLike, n: int) -> NDArray[np.int64]:
     array = array.astype(np.int64)
     bad = array[(array < 0) | (array >= n)]
     if bad.size:
-        raise InputError(f"{name}: found position {bad[0]}; accepted: 0 to {n - 1}.")
+        raise InputError(
+            f"{name}: found position {bad[0]}; accepted: 0 to {n - 1}, or a Series for labels by ids that are numbers."
+        )
     return array
 
 

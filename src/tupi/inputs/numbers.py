@@ -110,11 +110,19 @@ def _from_column(called: str, column: pd.Series | pd.Index) -> Array:
     return column.to_numpy() if isinstance(dtype, np.dtype) else column.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
+def as_float(called: str, value: Any) -> float:
+    """Return a real number as a float; complain about one that is too large for that."""
+    try:
+        return float(value)
+    except OverflowError:
+        raise InputError(f"{called}: found a whole number beyond 1.8e308; accepted: real numbers.") from None
+
+
 def _from_objects(called: str, array: Array) -> Array:
     result = np.empty(array.shape)
     for place, value in enumerate(array.flat):
         if isinstance(value, (numbers.Real, Decimal, np.bool_)):
-            result.flat[place] = float(value)
+            result.flat[place] = as_float(called, value)
         elif value is None or value is pd.NA:
             result.flat[place] = np.nan
         elif isinstance(value, numbers.Complex):

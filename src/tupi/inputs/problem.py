@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,11 @@ from numpy.typing import NDArray
 
 from tupi.inputs.checks import check_prediction_shape, check_predictions
 from tupi.inputs.classes import check_names, class_numbers
+from tupi.inputs.frames import PANDAS, as_pandas, library_of
 from tupi.inputs.labels import Labels, Pairs, as_labels
 from tupi.inputs.numbers import as_numbers
-from tupi.inputs.views import View, as_views
+from tupi.inputs.tables import Encoding
+from tupi.inputs.views import View, as_views, named_views
 from tupi.runtime.errors import InputError, nearest
 
 TASKS = ("ranking", "regression", "classification")
@@ -38,6 +41,10 @@ class Problem:
         The items' ids, if the predictions had them.
     classes : tuple of str or None
         Names of the class columns, if the predictions had them.
+    encodings : dict of {str: Encoding}
+        How columns became numbers, by view, for views that were not all numbers.
+    library : str
+        The dataframe library that the predictions, or else the views, were of.
     """
 
     initial: NDArray[np.float64]
@@ -46,6 +53,8 @@ class Problem:
     task: str = "ranking"
     index: pd.Index | None = None
     classes: tuple[Any, ...] | None = None
+    encodings: Mapping[str, Encoding] = field(default_factory=dict)
+    library: str = PANDAS
 
     @property
     def n(self) -> int:
@@ -109,23 +118,28 @@ def make_problem(
     """Check all input of `tupi.denoise` and return it as a `Problem`."""
     if task not in TASKS:
         raise InputError(f"task: found {task!r}; accepted: {', '.join(TASKS)}.{nearest(str(task), TASKS)}")
+    library = library_of(predictions, features, *named_views(features).values())
     index = predictions.index if isinstance(predictions, (pd.Series, pd.DataFrame)) else None
     if index is not None and not index.is_unique:
         twice = index[index.duplicated()].tolist()[0]
         raise InputError(f"predictions: the index holds {twice!r} more than once; accepted: unique ids.")
+    predictions = as_pandas("predictions", predictions)
     classes = tuple(predictions.columns) if isinstance(predictions, pd.DataFrame) else None
     initial = _as_predictions(predictions, task)
     if task == "classification":
         checked = _class_labels(labels, initial.shape, index, classes)
     else:
         checked = as_labels(labels, len(initial), index)
+    views, encodings = as_views(features, len(initial), index, impute)
     return Problem(
         initial=initial,
-        views=as_views(features, len(initial), index, impute),
+        views=views,
         labels=checked,
         task=task,
         index=index,
         classes=classes,
+        encodings=encodings,
+        library=library,
     )
 
 

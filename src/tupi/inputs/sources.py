@@ -6,6 +6,7 @@ when they are asked for, with plain reads, so that a file that was read does not
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import tempfile
@@ -18,10 +19,12 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tupi.inputs.files.unpacking import refusing
 from tupi.inputs.numbers import as_numbers, check_real
 from tupi.runtime.errors import InputError
 from tupi.runtime.system import read_at
 
+DAMAGED = "is not a Parquet file, or a damaged one."
 GAP = 64  # rows: runs of wanted rows that are closer than this are read in one go
 Array = NDArray[Any]
 
@@ -121,7 +124,7 @@ class ParquetRows(Source):
         self._groups: list[tuple[Path, int]] = []
         names, sizes = self._only, []
         for path in paths:
-            with parquet.ParquetFile(path) as file:
+            with refusing(f"{called}: {path.name!r}", DAMAGED), parquet.ParquetFile(path) as file:
                 schema, metadata = file.schema_arrow, file.metadata
             names = names or schema.names
             if not (set(names) <= set(schema.names) if self._only else names == schema.names):
@@ -156,7 +159,7 @@ class ParquetRows(Source):
             if self._kept is None or self._kept[0] != k:
                 self._kept = None  # two groups at once may be too much
                 path, g = self._groups[k]
-                with parquet.ParquetFile(path) as file:
+                with refusing(f"features: {path.name!r}", DAMAGED), parquet.ParquetFile(path) as file:
                     table = file.read_row_group(g, columns=self._only, use_threads=False)
                 self._kept = (k, table if self._only is None else table.select(self._only))
             return self._kept[1]
@@ -228,12 +231,12 @@ def _open(called: str, path: Path) -> FileRows | ParquetRows:
     if path.suffix.lower() != ".npy":
         raise InputError(f"{called} is to be read from {path.name!r}; accepted: .npy or .parquet.")
     file = path.open("rb")
-    try:
+    with refusing(f"{called}: {path.name!r}", "is not an NPY file of numbers."):
         version = np.lib.format.read_magic(file)
         header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
         shape, columns_first, dtype = header(file)
-    except (KeyError, ValueError):
-        raise InputError(f"{called}: {path.name!r} is not an NPY file of numbers.") from None
+    if math.prod(shape) * dtype.itemsize > path.stat().st_size - file.tell() or min(shape, default=0) < 0:
+        raise InputError(f"{called}: {path.name!r} is shorter than its header says; accepted: a whole NPY file.")
     if columns_first and len(shape) == 2 and shape[1] > 1:
         raise InputError(
             f"{called}: {path.name!r} is stored column by column; accepted: row by row "

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 import pandas as pd
+from narwhals.typing import IntoDataFrame, IntoSeries
 from numpy.typing import ArrayLike
 
 
@@ -28,7 +29,7 @@ class DaskClient(Protocol):
         """Return what workers have computed."""
 
 
-Column: TypeAlias = ArrayLike | pd.Series | pd.Index  # one value per item
-Table: TypeAlias = ArrayLike | pd.Series | pd.DataFrame  # one row per item
+Column: TypeAlias = ArrayLike | pd.Series | pd.Index | IntoSeries  # one value per item
+Table: TypeAlias = ArrayLike | pd.Series | pd.DataFrame | IntoSeries | IntoDataFrame  # one row per item
 ViewLike: TypeAlias = Table | Path | Iterable[ArrayLike] | Lazy  # in memory, in a file, in chunks, or elsewhere
 Features: TypeAlias = ViewLike | Mapping[Any, ViewLike] | Sequence[ViewLike]  # names count as text

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tupi.inputs.checks import Gaps, check_finite, check_row_count, check_whole_rows, present_rows, varying_views
-from tupi.inputs.numbers import as_numbers
+from tupi.inputs.files.reading import READ_TABLES, read_table, suffix_of
+from tupi.inputs.frames import as_pandas
+from tupi.inputs.ids import check_unique, match
+from tupi.inputs.numbers import as_numbers, unmasked
 from tupi.inputs.sources import Source, as_source
 from tupi.inputs.statistics import Statistics, standardized
+from tupi.inputs.tables import Encoding
 from tupi.runtime.errors import InputError
 
 IN_MEMORY = 1 << 26  # bytes: smaller files are read once and kept
@@ -22,8 +28,8 @@ BLOCK = 8192  # rows read at once: large enough for BLAS, small enough to stay i
 Array = NDArray[Any]
 FORMS = (
     "accepted: {name: array of shape (n, d)}, a list of arrays, one array, or a DataFrame "
-    "(MultiIndex columns give one view per first level); instead of an array also a memory map, the path of an NPY or "
-    "Parquet file, or an iterator of chunks"
+    "(MultiIndex columns give one view per first level); instead of an array also a memory map, the path of an NPY "
+    "file or of a table, or an iterator of chunks"
 )
 
 
@@ -202,8 +208,60 @@ def _by_text(names: Iterable[Any], views: Iterable[Any]) -> dict[str, Any]:
     return named
 
 
-def as_views(features: Any, n: int, index: pd.Index | None = None, impute: str | None = None) -> tuple[View, ...]:
-    """Check the features in any accepted form and return them as views.
+def as_encoded(called: str, name: str, values: Any) -> tuple[Any, Encoding | None]:
+    """Return values as `as_matrix` does, and how columns that are no numbers were encoded, if there are any.
+
+    Parameters
+    ----------
+    called : str
+        Which argument this is, for messages.
+    name : str
+        The view's name.
+    values : Any
+        What the user gave: what `as_matrix` takes, or a table or array with columns of any kind.
+    """
+    values = as_pandas(called, values)
+    if isinstance(values, (str, os.PathLike)) and suffix_of(Path(values)) in READ_TABLES and not _in_groups(values):
+        values = read_table(Path(values))
+    try:
+        return as_matrix(called, values), None
+    except InputError:
+        table = _mixed_table(values)
+        if table is None:
+            raise
+    encoding = Encoding.fit(table, name, called)
+    matrix = encoding.transform(table, called)
+    return matrix if matrix.shape[1] else np.zeros((len(table), 1)), encoding
+
+
+def _in_groups(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file is one whose rows can be read group by group, if they are numbers."""
+    return suffix_of(Path(path)) == ".parquet" and Path(path).is_file()
+
+
+def _mixed_table(values: Any) -> pd.DataFrame | None:
+    """Return a table, its file or an array of objects, text or times as a table; None for anything else."""
+    if isinstance(values, (str, os.PathLike)):
+        return read_table(Path(values)) if _in_groups(values) else None
+    if isinstance(values, pd.DataFrame):
+        return values if values.shape[1] else None
+    if isinstance(values, (pd.Series, pd.Index, pd.api.extensions.ExtensionArray)):
+        return pd.Series(values).to_frame("value")
+    try:
+        array = values if isinstance(values, np.ndarray) else unmasked(values)
+    except ValueError:  # rows of different lengths
+        return None
+    array = unmasked(array)
+    if array.ndim not in (1, 2) or array.dtype.kind not in "OUTSMm" or 0 in array.shape:
+        return None
+    columns = array[:, None] if array.ndim == 1 else array
+    return pd.DataFrame({f"column {k}": pd.Series(columns[:, k]) for k in range(columns.shape[1])})
+
+
+def as_views(
+    features: Any, n: int, index: pd.Index | None = None, impute: str | None = None
+) -> tuple[tuple[View, ...], dict[str, Encoding]]:
+    """Check the features in any accepted form; return them as views, and the encodings of those that are not numbers.
 
     Parameters
     ----------
@@ -212,30 +270,28 @@ def as_views(features: Any, n: int, index: pd.Index | None = None, impute: str |
     n : int
         Number of items.
     index : pandas.Index, optional
-        The items' ids; pandas views are put in this order, and must hold the same ids.
+        The items' ids; pandas views are put in this order. Items without a row lack the view, and rows of other ids
+        are left out with a warning.
     impute : {None, "median"}
         See `View`.
     """
     check_impute(impute)
-    views = []
+    views, encodings = [], {}
     for name, values in named_views(features).items():
         if index is not None and isinstance(values, (pd.DataFrame, pd.Series)):
             values = _in_order(name, values, index)
-        matrix = as_matrix(called_view(name), values)
+        matrix, encoding = as_encoded(called_view(name), name, values)
+        if encoding is not None:
+            encodings[name] = encoding
         check_row_count(name, len(matrix), n)
         views.append(View(name, matrix, impute))
     varying = varying_views({view.name: view.constant for view in views})
-    return tuple(view for view in views if view.name in varying)
+    return tuple(view for view in views if view.name in varying), encodings
 
 
 def _in_order(name: str, values: pd.DataFrame | pd.Series, index: pd.Index) -> pd.DataFrame | pd.Series:
     if values.index.equals(index):
         return values
-    check_row_count(name, len(values), len(index))
-    unmatched = index.difference(values.index, sort=False)
-    if len(unmatched) or not values.index.is_unique:
-        raise InputError(
-            f"features: the index of view {name!r} is not that of the predictions (first ids without a row: "
-            f"{list(unmatched[:3])}); accepted: the same unique ids in any order, or plain arrays in the same order."
-        )
+    check_unique(called_view(name), values.index)
+    match(called_view(name), values.index, index)
     return values.reindex(index)

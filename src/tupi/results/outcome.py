@@ -11,6 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tupi.algorithm.denoiser import Step
+from tupi.inputs.frames import PANDAS, in_library
+from tupi.inputs.tables import columns_table
 from tupi.judging.evidence import Evidence
 
 
@@ -34,14 +36,23 @@ class Outcome:
     suggested: NDArray[np.int64] | None = None
     left_out_errors: NDArray[np.float64] | None = None
     expected: NDArray[np.float64] | None = None
+    columns: pd.DataFrame = field(default_factory=lambda: columns_table(()))
+    library: str = PANDAS
 
     @property
     def changed(self) -> bool:
         """Whether any prediction differs from the initial one."""
         return not np.array_equal(self.predictions, self.initial)
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return a table with one row per item: initial, prediction, and for scores the rank before and after."""
+    def to_frame(self) -> Any:
+        """Return a table with one row per item: initial, prediction, and for scores the rank before and after.
+
+        It is one of the dataframe library that the input was of; of pandas, if it was of none.
+        """
+        return in_library(self.table(), self.library)
+
+    def table(self) -> pd.DataFrame:
+        """Return what `to_frame` does as a table of pandas, whatever came in."""
         if self.initial.ndim == 1:
             frame = pd.DataFrame({"initial": self.initial, "prediction": self.predictions}, index=self.index)
             for column, source in (("rank_before", "initial"), ("rank_after", "prediction")):

@@ -70,7 +70,7 @@ def movers(result: Outcome, top: int = N_MOVERS) -> NDArray[np.int64]:
 def _change(result: Outcome) -> NDArray[Any]:
     """Return what each item moved by: places gained for ranking, else the difference of values."""
     if result.task == "ranking":
-        table = result.to_frame()
+        table = result.table()
         return (table["rank_before"] - table["rank_after"]).to_numpy()
     return result.predictions - result.initial
 

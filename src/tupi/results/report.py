@@ -212,7 +212,7 @@ def _movers(result: Outcome) -> str:
         )
         caption = f"The {amount(len(items), 'item')} whose class scores changed most, with the score of the class after"
         return _table(caption, titles, rows, n_text=3)
-    table = result.to_frame().iloc[items]
+    table = result.table().iloc[items]
     header = (key, "score before", "score after", "rank before", "rank after", "places")
     rows = zip(
         names,

@@ -59,6 +59,11 @@ class Denoised(Outcome):
         Items, or pairs, to label next, see `suggest`.
     left_out_errors : ndarray or None
         Absolute errors of labels that were left out, in units of their uncertainty, see `interval`.
+    columns : DataFrame
+        What became of each column of the views that were not all numbers: ``view``, ``column``, ``kind``, what it
+        ``became`` and a ``note``; no rows if all were numbers.
+    library : str
+        The dataframe library that the input was of, in which `to_frame` answers.
     """
 
     def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -35,6 +35,8 @@ def save_outcome(outcome: Outcome, path: Path) -> Path:
         "evidence": asdict(outcome.evidence) if outcome.evidence else None,
         "classes": [_name(c) for c in outcome.classes] if outcome.classes else None,
         "notes": list(outcome.notes),
+        "columns": outcome.columns.to_dict(orient="split", index=False),
+        "library": outcome.library,
         "index_name": None,
     }
     arrays = {
@@ -90,6 +92,13 @@ def read_outcome(path: Path) -> dict[str, Any]:
         raise InputError(f"path: {path.name!r} is not a result saved by tupi ({problem}).") from None
 
 
+def _later(meta: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields that files of earlier versions lack."""
+    if "columns" not in meta:
+        return {}
+    return {"columns": pd.DataFrame(**meta["columns"], dtype=object), "library": str(meta["library"])}
+
+
 def _restored(arrays: dict[str, NDArray[Any]], meta: dict[str, Any], frames: dict[str, pd.DataFrame]) -> dict[str, Any]:
     """Return the fields whose parts were read."""
     index, name = None, meta["index_name"]
@@ -113,6 +122,7 @@ def _restored(arrays: dict[str, NDArray[Any]], meta: dict[str, Any], frames: dic
         "index": index,
         "classes": tuple(meta["classes"]) if meta["classes"] else None,
         "notes": tuple(meta["notes"]),
+        **_later(meta),
         **{name: arrays.get(name) for name in OPTIONAL},
         **frames,
     }

@@ -116,7 +116,7 @@ def _done(result: Outcome) -> str:
     if result.task == "regression":
         typical = float(np.median(np.abs(result.predictions - result.initial)))
         return start + f"half of them changed by at most {significant(typical)}."
-    table = result.to_frame()
+    table = result.table()
     places = int(np.median((table["rank_before"] - table["rank_after"]).abs()))
     return start + f"half of the items moved by at most {amount(places, 'place')} in the ranking."
 

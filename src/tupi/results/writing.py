@@ -33,14 +33,14 @@ def check_output(option: str, path: Path, suffixes: tuple[str, ...] = SUFFIXES) 
 def write_result(result: Outcome, path: str | Path) -> Path:
     """Write the predictions of a result, by suffix.
 
-    CSV, TSV and Parquet files hold `Outcome.to_frame` with the ids, if there are any, as the first column. NPY files
+    CSV, TSV and Parquet files hold `Outcome.table` with the ids, if there are any, as the first column. NPY files
     hold the predictions alone, NPZ files arrays ``initial``, ``prediction`` and, where there are any, ``id`` and
     ``classes``.
     """
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix in TABLES:
-        frame = result.to_frame()
+        frame = result.table()
         if result.index is not None:
             frame = _with_ids(frame)
         return write_table(frame, path)

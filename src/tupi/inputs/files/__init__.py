@@ -1,4 +1,4 @@
-"""Files that `tupi.denoise` takes: CSV, TSV, Parquet, NPY and NPZ."""
+"""Files that `tupi.denoise` takes: text tables, Parquet, Excel, NPY and NPZ."""
 
 from tupi.inputs.files.inputs import InputFiles, Inputs, read_inputs, read_two
 from tupi.inputs.files.reading import SUFFIXES, read_arrays, read_table

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from numpy.typing import NDArray
 
+from tupi.inputs.files.choosing import chosen_columns
 from tupi.inputs.files.label_files import holds_pairs, read_labels
 from tupi.inputs.files.matching import Items, Sheet
 from tupi.inputs.files.reading import is_table, read_arrays, read_one_array
 from tupi.inputs.labels import Labels
 from tupi.runtime.errors import InputError
 
+DUPLICATES = (None, "mean", "first", "last")
 Array = NDArray[Any]
 
 
@@ -30,8 +33,8 @@ class InputFiles:
         Files by view.
     labels : str or None
         The labels.
-    id_column, score, label
-        Which columns to take for what, see `read_inputs`.
+    id_column, score, label, columns, drop, duplicates
+        Which columns and rows to take for what, see `read_inputs`.
     """
 
     scores: str
@@ -40,6 +43,9 @@ class InputFiles:
     id_column: str | None = None
     score: tuple[str, ...] = ()
     label: str | None = None
+    columns: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    duplicates: str | None = None
 
     @property
     def paths(self) -> list[str]:
@@ -48,7 +54,18 @@ class InputFiles:
 
     def read(self, task: str = "ranking") -> Inputs:
         """Read them all, see `read_inputs`."""
-        return read_inputs(self.scores, self.features, self.labels, self.id_column, self.score, self.label, task)
+        return read_inputs(
+            self.scores,
+            self.features,
+            self.labels,
+            self.id_column,
+            self.score,
+            self.label,
+            task,
+            self.columns,
+            self.drop,
+            self.duplicates,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +86,10 @@ class Inputs:
         The columns that the predictions came from; none for arrays.
     by_order : tuple of str
         What was matched by the order of its rows.
+    understood : tuple of str
+        How each table was read, a sentence each.
+    left_out : tuple of str
+        Columns that are no features, since they hold the scores or labels of the same file.
     """
 
     predictions: Any
@@ -77,6 +98,8 @@ class Inputs:
     id_column: str | None
     score_columns: tuple[str, ...]
     by_order: tuple[str, ...]
+    understood: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -89,8 +112,20 @@ class Inputs:
             parts.append(f"ids from {self.id_column!r}")
         if self.by_order:
             parts.append(f"matched by row order: {', '.join(self.by_order)}")
+        if self.left_out:
+            parts.append(f"no features: {', '.join(map(repr, self.left_out))}")
         text = "; ".join(parts)
         return f"{text[:1].upper()}{text[1:]}."
+
+
+@dataclass(frozen=True, eq=False)
+class Two:
+    """Two sets of features in one order, the id column by which they were joined, and how the tables were read."""
+
+    x: Any
+    y: Any
+    id_column: str | None
+    understood: tuple[str, ...] = ()
 
 
 def read_inputs(
@@ -101,6 +136,9 @@ def read_inputs(
     score: Sequence[str] = (),
     label: str | None = None,
     task: str = "ranking",
+    columns: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    duplicates: str | None = None,
 ) -> Inputs:
     """Read predictions, features and labels, and put their rows in the order of the predictions.
 
@@ -124,12 +162,20 @@ def read_inputs(
         The value column of the labels, where the table has more than that.
     task : {"ranking", "regression", "classification"}
         What the predictions are for.
+    columns, drop : sequence of str
+        Which columns of the features to take, or to leave out: ``view=a,b``, or ``a,b`` for all views. Where a file of
+        features is also that of the scores or labels, their columns are left out unless they are asked for.
+    duplicates : {None, "mean", "first", "last"}
+        What to do about rows with the same id: complain, take the mean of numbers (and the first of anything else), or
+        take the first or last row.
     """
+    if duplicates not in DUPLICATES:
+        raise InputError(f"duplicates: found {duplicates!r}; accepted: None, 'mean', 'first' or 'last'.")
     base = Sheet.read("predictions", scores) if is_table(scores) else None
     sheets = {name: Sheet.read(f"features {name}", path) for name, path in features.items() if is_table(path)}
     known = Sheet.read("labels", labels) if labels is not None and is_table(labels) else None
     predictions: Any
-    columns: tuple[str, ...] = ()
+    score_columns: tuple[str, ...] = ()
     if base is None:
         for option, value in (("--id", id_column), ("--score", score)):
             if value:
@@ -138,15 +184,56 @@ def read_inputs(
         items = Items(_length(predictions))
     else:
         values = [known] if known is not None and not holds_pairs(known) else []
-        items = Items.of([base, *sheets.values(), *values], id_column)
-        columns = _score_columns(base, items.column, score, task)
-        predictions = base.frame[list(columns)] if task == "classification" else base.frame[columns[0]]
+        items = Items.of([base, *sheets.values(), *values], id_column, duplicates)
+        assert items.base is not None
+        base = items.base
+        score_columns = _score_columns(base, items.column, score, task)
+        predictions = pd.DataFrame({name: base.values(name) for name in score_columns})
+        if task != "classification":
+            predictions = predictions[score_columns[0]]
         if items.index is not None:
             predictions = predictions.set_axis(items.index, axis=0)
+    sheets = chosen_columns(sheets, items.column, columns, drop)
+    sheets, left_out = _without_targets(sheets, items.column, columns, {base: score_columns, known: (label,)})
     views = _read_features(features, sheets, items)
-    classes = columns if task == "classification" else ()
+    classes = score_columns if task == "classification" else ()
     known_labels = None if labels is None else read_labels(labels, known, label, items, classes)
-    return Inputs(predictions, views, known_labels, items.column, columns, tuple(items.by_order))
+    understood = dict.fromkeys(sheet.file.sentence for sheet in (base, *sheets.values(), known) if sheet is not None)
+    return Inputs(
+        predictions,
+        views,
+        known_labels,
+        items.column,
+        score_columns,
+        tuple(items.by_order),
+        tuple(understood),
+        left_out,
+    )
+
+
+def _without_targets(
+    sheets: dict[str, Sheet],
+    id_column: str | None,
+    columns: Sequence[str],
+    targets: Mapping[Sheet | None, Sequence[str | None]],
+) -> tuple[dict[str, Sheet], tuple[str, ...]]:
+    """Return features without the columns of the same file that hold scores or labels, and which these are.
+
+    A view that has nothing else, or whose columns were asked for, stays as it is.
+    """
+    if columns:
+        return sheets, ()
+    rest: dict[str, Sheet] = {}
+    left_out: list[str] = []
+    for name, sheet in sheets.items():
+        same = [file for file in targets if file is not None and file.path.resolve() == sheet.path.resolve()]
+        found = [column for file in same for column in targets[file] if column is not None and column in sheet.frame]
+        others = sheet.frame.drop(columns=found)
+        if set(others) <= {id_column}:
+            others, found = sheet.frame, []
+        rest[name] = replace(sheet, frame=others)
+        left_out += found
+    return rest, tuple(dict.fromkeys(left_out))
 
 
 def _length(array: Array) -> int:
@@ -187,17 +274,28 @@ def _read_features(paths: Mapping[str, str | Path], sheets: Mapping[str, Sheet],
     return read
 
 
-def read_two(x: str | Path, y: str | Path, id_column: str | None = None) -> tuple[Any, Any, str | None]:
-    """Read two sets of features of the same items; return them in one order, and the id column that was used."""
+def read_two(
+    x: str | Path,
+    y: str | Path,
+    id_column: str | None = None,
+    columns: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    duplicates: str | None = None,
+) -> Two:
+    """Read two sets of features of the same items, called "x" and "y"; the parameters are those of `read_inputs`."""
     sheets = [Sheet.read(role, path) if is_table(path) else None for role, path in (("x", x), ("y", y))]
-    tables = [sheet for sheet in sheets if sheet is not None]
+    tables = {role: sheet for role, sheet in zip("xy", sheets, strict=True) if sheet is not None}
     if not tables:
         if id_column is not None:
             raise InputError(f"--id: {x} and {y} have no columns; accepted: a column of a table.")
-        return read_one_array(x), read_one_array(y), None
-    items = Items.of(tables, id_column)
+        chosen_columns(tables, None, columns, drop)  # complains if any are asked for
+        return Two(read_one_array(x), read_one_array(y), None)
+    items = Items.of(list(tables.values()), id_column, duplicates)
+    understood = tuple(dict.fromkeys(sheet.file.sentence for sheet in tables.values()))
+    if items.base is not None:
+        tables[next(iter(tables))] = items.base
+    tables = chosen_columns(tables, items.column, columns, drop)
     first, second = (
-        read_one_array(path) if sheet is None else items.arrange(sheet)
-        for path, sheet in zip((x, y), sheets, strict=True)
+        items.arrange(tables[role]) if role in tables else read_one_array(path) for role, path in (("x", x), ("y", y))
     )
-    return first, second, items.column
+    return Two(first, second, items.column, understood)

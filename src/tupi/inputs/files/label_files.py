@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from tupi.inputs.files.matching import Items, Sheet, check_order_is_safe
-from tupi.inputs.files.reading import raw_column, read_arrays, read_one_array, split_key
+from tupi.inputs.files.reading import read_arrays, read_one_array, split_key
+from tupi.inputs.ids import check_pairs_left
 from tupi.inputs.labels import Labels, Pairs, Values
 from tupi.runtime.errors import InputError
 
@@ -45,15 +47,18 @@ def read_labels(
     if holds_pairs(sheet):
         return _pairs(sheet, items)
     joined = items.column if items.column in sheet.frame else None
+    if joined is not None:
+        sheet = sheet.unique(joined, items.duplicates)
     if joined is None and items.column is not None and _holds_more(sheet, wanted, items.ids):
         raise sheet.lacks_ids(items.column)
     values = _values(sheet, joined, wanted, classes)
     if joined is None:
-        check_order_is_safe(None, sheet)
-        items.take_in_order("labels", sheet.called, len(values))
+        if items.base is None or sheet.path.resolve() != items.base.path.resolve():
+            check_order_is_safe(None, sheet)
+            items.take_in_order("labels", sheet.called, len(values))
         return values.to_numpy()
     places = items.positions(sheet, sheet.ids(joined))
-    known = values.notna().to_numpy()
+    known = values.notna().to_numpy() & (places >= 0)
     return Values(places[known], values[known].to_numpy())
 
 
@@ -62,7 +67,7 @@ def _holds_more(sheet: Sheet, wanted: str | None, ids: pd.Index | None) -> bool:
     others = [column for column in sheet.frame.columns if column != wanted]
     if wanted is None or ids is None:
         return len(others) > 1
-    return any(raw_column(sheet.path, sheet.frame, column).isin(ids).all() for column in others)
+    return any(sheet.text(column).isin(ids).all() for column in others)
 
 
 def _from_arrays(path: str | Path, wanted: str | None, items: Items) -> Labels | NDArray[Any]:
@@ -79,8 +84,11 @@ def _from_arrays(path: str | Path, wanted: str | None, items: Items) -> Labels |
 def _pairs(sheet: Sheet, items: Items) -> Pairs:
     if items.ids is None:
         return Pairs(*(sheet.frame[column].to_numpy() for column in PAIR))
-    sides = [pd.Index(raw_column(sheet.path, sheet.frame, column)) for column in PAIR]
-    return Pairs(*(items.positions(sheet, side) for side in sides))
+    sides = [pd.Index(sheet.text(column)) for column in PAIR]
+    places = items.positions(sheet, sides[0].append(sides[1])).reshape(2, -1)
+    both = np.asarray((places >= 0).all(axis=0))
+    check_pairs_left(sheet.called, both, sides[0].append(sides[1])[places.ravel() < 0])
+    return Pairs(*places[:, both])
 
 
 def _values(sheet: Sheet, id_column: str | None, wanted: str | None, classes: Sequence[str]) -> pd.Series:
@@ -95,7 +103,7 @@ def _values(sheet: Sheet, id_column: str | None, wanted: str | None, classes: Se
         )
     values = sheet.frame[found[0]]
     if not classes:
-        return values.astype(object)
+        return sheet.values(found[0]).astype(object)
     # Names are compared as the file has them ("007" is not 7), so that even a class called "NA" is one.
-    text = raw_column(sheet.path, sheet.frame, found[0]).astype(object)
+    text = sheet.text(found[0]).astype(object)
     return text.where(values.notna() | text.isin(list(classes)), None)

@@ -2,30 +2,54 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tupi.inputs.files.reading import UNNAMED, raw_column, read_table
+from tupi.inputs.files.reading import ReadTable, read
+from tupi.inputs.files.text import UNNAMED
+from tupi.inputs.ids import check_unique, few, match
+from tupi.inputs.tables.parsing import are_numbers, best_mark, decimal_mark, is_gap, number
 from tupi.runtime.errors import InputError, nearest
 
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """A table and what it is for, such as ``"features color"``."""
+    """A table and what it is for.
+
+    Attributes
+    ----------
+    role : str
+        What it is for, such as ``"features color"``.
+    file : ReadTable
+        The table as the file has it.
+    frame : DataFrame
+        The same, with some rows and columns perhaps left out.
+    kept : ndarray or None
+        Which rows of the file are in ``frame``; None for all.
+    """
 
     role: str
-    path: Path
+    file: ReadTable
     frame: pd.DataFrame
+    kept: NDArray[np.intp] | None = None
 
     @classmethod
     def read(cls, role: str, path: str | Path) -> Sheet:
         """Read a table."""
-        return cls(role, Path(path), read_table(path))
+        file = read(path)
+        return cls(role, file, file.frame)
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self.file.path
 
     @property
     def called(self) -> str:
@@ -59,35 +83,78 @@ class Sheet:
 
     def holds_numbers(self, column: str) -> bool:
         """Return whether a column has numbers, be it among text: a slip of the pen makes no text of a column."""
-        values = self.frame[column]
+        values = self.values(column)
         if pd.api.types.is_numeric_dtype(values.dtype):
             return True
         is_text = values.dtype == object or pd.api.types.is_string_dtype(values.dtype)
         return bool(is_text and pd.to_numeric(values, errors="coerce").notna().any())
 
+    def values(self, column: str) -> pd.Series:
+        """Return a column, as numbers if it is text that shows numbers, such as ``54%`` or ``3,20``."""
+        values = self.frame[column]
+        if not is_text(values):
+            return values
+        known = [text for text in values.dropna().map(str) if not is_gap(text)]
+        mark = best_mark(known, self._decimal)
+        if not are_numbers(known, mark, slips=False):
+            return values
+        return values.map(lambda entry: number(str(entry), mark), na_action="ignore").astype(np.float64)
+
+    @cached_property
+    def _decimal(self) -> str:
+        """The decimal mark of the table."""
+        texts = [self.frame[column].dropna().map(str) for column in self.frame if is_text(self.frame[column])]
+        return decimal_mark([text for text in column if not is_gap(text)] for column in texts)
+
+    def text(self, column: str) -> pd.Series:
+        """Return a column as text, exactly as the file has it; empty where it has nothing."""
+        text = self.file.raw(column)
+        return text if self.kept is None else text.iloc[self.kept].reset_index(drop=True)
+
     def ids(self, column: str) -> pd.Index:
-        """Return a column of unique ids as text."""
-        ids = pd.Index(raw_column(self.path, self.frame, column))
+        """Return a column of ids as text; complain about rows that have none."""
+        ids = pd.Index(self.text(column))
         if (ids == "").any():
             row = int(np.flatnonzero(ids == "")[0])
             raise InputError(f"{self.called}: row {row} has no id in column {column!r}; accepted: an id in each row.")
-        if not ids.is_unique:
-            twice = ids[ids.duplicated()].unique()
-            raise InputError(
-                f"{self.called}: {len(twice)} id(s) in column {column!r} occur more than once (first: {few(twice)}); "
-                "accepted: unique ids."
-            )
         return ids
+
+    def unique(self, column: str, duplicates: str | None) -> Sheet:
+        """Return the table with one row per id.
+
+        Parameters
+        ----------
+        column : str
+            The column of ids.
+        duplicates : {None, "mean", "first", "last"}
+            What to do about rows with the same id: complain, take the mean of numbers (and the first of anything
+            else), or take the first or last row.
+        """
+        ids = self.ids(column)
+        if ids.is_unique:
+            return self
+        if duplicates is None:
+            check_unique(
+                self.called, ids, f"column {column!r}", "unique ids, or --duplicates mean, --duplicates first or last"
+            )
+        kept = np.flatnonzero(~ids.duplicated(keep="last" if duplicates == "last" else "first"))
+        frame = self.frame.iloc[kept].reset_index(drop=True)
+        if duplicates == "mean":
+            for name in self.frame.columns.drop(column):
+                values = self.values(name)
+                if pd.api.types.is_numeric_dtype(values.dtype):
+                    frame[name] = values.groupby(ids, sort=False).mean().to_numpy()
+        return replace(self, frame=frame, kept=kept)
+
+
+def is_text(values: pd.Series) -> bool:
+    """Return whether a column is of text, or of objects that may be."""
+    return bool(values.dtype == object or pd.api.types.is_string_dtype(values.dtype))
 
 
 def named_like_id(column: str) -> bool:
     """Return whether a column's name alone says that it holds ids."""
     return column == UNNAMED or column.lower() == "id"
-
-
-def few(ids: pd.Index | Sequence[str]) -> str:
-    """Return the first few ids, in words."""
-    return ", ".join(str(one) for one in ids[:3]) + (", ..." if len(ids) > 3 else "")
 
 
 def find_id(sheets: Sequence[Sheet], wanted: str | None) -> str | None:
@@ -108,6 +175,11 @@ def find_id(sheets: Sequence[Sheet], wanted: str | None) -> str | None:
         base.check_has("--id", wanted)
         return wanted
     candidates = _shared_ids(sheets)
+    if len(sheets) > 1 and len({sheet.path.resolve() for sheet in sheets}) == 1:
+        # One file holds everything: its rows are in one order, and other columns of text are features.
+        candidates = [column for column in candidates if named_like_id(column) and base.frame[column].is_unique]
+        if not candidates:
+            return None
     if len(candidates) > 1:
         raise InputError(
             f"--id: columns {', '.join(map(repr, candidates))} could all hold the ids; accepted: one of them, by name."
@@ -129,9 +201,10 @@ def find_id(sheets: Sequence[Sheet], wanted: str | None) -> str | None:
 
 
 def _shared_ids(sheets: Sequence[Sheet]) -> list[str]:
-    """Return the columns that look like ids in all tables; those called so alone, if there are any."""
+    """Return the columns that look like ids in all tables; those called so or else unique alone, if there are any."""
     shared = [column for column in sheets[0].frame.columns if all(sheet.could_be_id(column) for sheet in sheets)]
-    return [column for column in shared if named_like_id(column)] or shared
+    unique = [column for column in shared if sheets[0].frame[column].is_unique]
+    return [column for column in shared if named_like_id(column)] or unique or shared
 
 
 def natural(ids: pd.Index, column: str) -> pd.Index:
@@ -161,6 +234,8 @@ class Items:
         The same as whole numbers, if that is what they are.
     by_order : list of str
         What had to be matched by the order of its rows; grows on the way.
+    duplicates : {None, "mean", "first", "last"}
+        What to do about rows with the same id, see `Sheet.unique`.
     """
 
     n: int
@@ -169,26 +244,30 @@ class Items:
     ids: pd.Index | None = None
     index: pd.Index | None = None
     by_order: list[str] = field(default_factory=list)
+    duplicates: str | None = None
 
     @classmethod
-    def of(cls, sheets: Sequence[Sheet], wanted: str | None) -> Items:
+    def of(cls, sheets: Sequence[Sheet], wanted: str | None, duplicates: str | None = None) -> Items:
         """Return the items of the first of several tables."""
         base = sheets[0]
         column = find_id(sheets, wanted)
         if column is None:
             return cls(len(base.frame), base)
+        base = base.unique(column, duplicates)
         ids = base.ids(column)
-        return cls(len(ids), base, column, ids, natural(ids, column))
+        return cls(len(ids), base, column, ids, natural(ids, column), duplicates=duplicates)
 
     def arrange(self, sheet: Sheet) -> pd.DataFrame:
-        """Return the rows of a table of features in the items' order, without ids."""
+        """Return the rows of a table of features in the items' order, without ids; missing where it has no row."""
         if self.column is None or self.column not in sheet.frame:
-            if sheet is not self.base:
+            if self.base is not None and sheet.path.resolve() == self.base.path.resolve():
+                frame = sheet.frame
+            else:
                 check_order_is_safe(self.base, sheet)
                 self.take_in_order(sheet.role.removeprefix("features "), sheet.called, len(sheet.frame))
-            frame = sheet.frame
+                frame = sheet.frame
         else:
-            frame = sheet.frame.drop(columns=self.column).iloc[self._rows(sheet)]
+            frame = self._by_id(sheet)
         return frame if self.index is None else frame.set_axis(self.index, axis=0)
 
     def take_in_order(self, name: str, called: str, rows: int) -> None:
@@ -199,29 +278,28 @@ class Items:
             )
         self.by_order.append(name)
 
-    def _rows(self, sheet: Sheet) -> NDArray[np.intp]:
+    def _by_id(self, sheet: Sheet) -> pd.DataFrame:
         assert self.base is not None
         assert self.ids is not None
-        ids = sheet.ids(str(self.column))
+        column = str(self.column)
+        sheet = sheet.unique(column, self.duplicates)
+        ids = sheet.ids(column)
+        self.positions(sheet, ids)  # says which ids no item has
         lacking = self.ids[~self.ids.isin(ids)]
         if len(lacking):
-            raise InputError(
-                f"{sheet.called}: {len(lacking)} id(s) of {self.base.path} have no row (first: {few(lacking)}); "
-                "accepted: a row for each id, with empty values where an item lacks these features."
+            warnings.warn(
+                f"{sheet.called}: {len(lacking)} of {self.n} items have no row here (first: {few(lacking)}) and lack "
+                "these features.",
+                UserWarning,
+                stacklevel=2,
             )
-        self.positions(sheet, ids)  # complains about ids that are too many
-        return ids.get_indexer(self.ids)
+        return sheet.frame.drop(columns=column).set_axis(ids, axis=0).reindex(self.ids)
 
     def positions(self, sheet: Sheet, ids: pd.Index) -> NDArray[np.intp]:
-        """Return the positions of items by id; complain about ids that no item has."""
+        """Return the positions of items by id, -1 for ids that no item has; warn of these, complain if all are so."""
         assert self.base is not None
         assert self.ids is not None
-        unknown = ids[~ids.isin(self.ids)].unique()
-        if len(unknown):
-            raise InputError(
-                f"{sheet.called}: {len(unknown)} id(s) are not in {self.base.path} (first: {few(unknown)}); "
-                f"accepted: ids of its column {self.column!r}."
-            )
+        match(sheet.called, ids, self.ids, str(self.base.path), f" of its column {self.column!r}")
         return self.ids.get_indexer(ids)
 
 

@@ -1,36 +1,84 @@
-"""One file at a time: tables (CSV, TSV, Parquet) and arrays (NPY, NPZ), by suffix."""
+"""One file at a time: tables (text, Parquet, Excel) and arrays (NPY, NPZ), by suffix."""
 
 from __future__ import annotations
 
 import zipfile
-import zlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from tupi.inputs.files.text import UNNAMED, TextFile
+from tupi.inputs.files.unpacking import check_archive, refusing
 from tupi.runtime.errors import InputError
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 TABLES = (*SEPARATORS, ".parquet")
 ARRAYS = (".npy", ".npz")
-SUFFIXES = TABLES + ARRAYS
+SUFFIXES = TABLES + ARRAYS  # what is written, too
+TEXTS = (".csv", ".tsv", ".txt")
+READ_TABLES = (*TEXTS, *(f"{suffix}.gz" for suffix in TEXTS), ".parquet", ".xlsx")
+READ = READ_TABLES + ARRAYS
 NO_PYARROW = "Parquet files need pyarrow: pip install 'tupi[parquet]'."
-UNNAMED = "Unnamed: 0"  # what pandas calls a first column without a name, such as an index that it wrote itself
-# Before pandas 3.1, numbers were read to the last bit only on request; since then always, and asking is deprecated.
-EXACT = {"float_precision": "round_trip"} if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1) else {}
+NO_OPENPYXL = "Excel files need openpyxl: pip install 'tupi[excel]', or save the sheet as CSV."
+NOT_ARRAYS = "holds nothing readable; accepted: arrays written by numpy, of numbers and not of Python objects."
 
 Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class ReadTable:
+    """A table with how it was read.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    frame : DataFrame
+        The table.
+    how : str
+        How it was read, in words.
+    text : TextFile or None
+        How to read it again, if it is text.
+    """
+
+    path: Path
+    frame: pd.DataFrame
+    how: str
+    text: TextFile | None = None
+
+    @property
+    def sentence(self) -> str:
+        """What was understood."""
+        rows, columns = self.frame.shape
+        return f"{self.path}: {rows:,} rows, {columns:,} column{'s' if columns > 1 else ''}, {self.how}."
+
+    def raw(self, column: str) -> pd.Series:
+        """Return a column as text, exactly as the file has it (``007`` stays ``007``); empty where it has nothing."""
+        if self.text is None:
+            return as_text(self.frame[column])
+        return self.text.raw(list(self.frame.columns).index(column))
+
+
+def suffix_of(path: Path) -> str:
+    """Return what a file's name ends with, in lower case, ``.gz`` together with what is before it."""
+    suffix = path.suffix.lower()
+    return path.with_suffix("").suffix.lower() + suffix if suffix == ".gz" else suffix
 
 
 def is_table(spec: str | Path) -> bool:
     """Return whether a file is a table with named columns; complain about suffixes that nothing here reads."""
     path, _ = split_key(spec)
-    if path.suffix.lower() not in SUFFIXES:
-        raise InputError(f"{path}: found the suffix {path.suffix!r}; accepted: {', '.join(SUFFIXES)}.")
-    return path.suffix.lower() in TABLES
+    suffix = suffix_of(path)
+    if suffix == ".xls":
+        raise InputError(f"{path}: is of the old kind of Excel files; accepted: the same saved as .xlsx or .csv.")
+    if suffix not in READ:
+        raise InputError(f"{path}: found the suffix {path.suffix!r}; accepted: {', '.join(READ)}.")
+    return suffix in READ_TABLES
 
 
 def split_key(spec: str | Path) -> tuple[Path, str | None]:
@@ -55,96 +103,65 @@ def _check_there(path: Path) -> None:
 
 def read_table(path: str | Path) -> pd.DataFrame:
     """Read a table with at least one row; column names are unique text, rows are numbered from 0."""
+    return read(path).frame
+
+
+def read(path: str | Path) -> ReadTable:
+    """Read a table as `read_table` does, and say how."""
     path = Path(path)
     if not is_table(path):
-        raise InputError(f"{path}: holds arrays; accepted: a table ({', '.join(TABLES)}).")
+        raise InputError(f"{path}: holds arrays; accepted: a table ({', '.join(READ_TABLES)}).")
     _check_there(path)
-    frame = _read_parquet(path) if path.suffix.lower() == ".parquet" else _read_text(path)
-    if frame.empty:
+    suffix = suffix_of(path)
+    if suffix == ".parquet":
+        found = ReadTable(path, _read_parquet(path), "Parquet")
+    elif suffix == ".xlsx":
+        found = _read_excel(path)
+    else:
+        text = TextFile.of(path)
+        found = ReadTable(path, text.read(), text.sentence, text)
+    if found.frame.empty:
         raise InputError(f"{path}: has no rows or no columns; accepted: a table with one row per item.")
-    return frame
-
-
-def _read_text(path: Path) -> pd.DataFrame:
-    header = _header(path)
-    # In a table of one column an empty line is a missing value; elsewhere it is only an empty line.
-    frame = _parse(path, skip_blank_lines=len(header) > 1, **EXACT)
-    if not isinstance(frame.index, pd.RangeIndex):  # pandas takes surplus fields for an index
-        raise InputError(f"{path}: rows have more fields than the first line has names.")
-    frame.columns = [name or UNNAMED for name in header]
-    return frame
-
-
-def _parse(path: Path, **options: Any) -> pd.DataFrame:
-    try:
-        return pd.read_csv(
-            path,
-            sep=SEPARATORS[path.suffix.lower()],
-            encoding="utf-8-sig",
-            skipinitialspace=True,
-            low_memory=False,
-            **options,
-        )
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: is not UTF-8 text.") from None
-    except pd.errors.EmptyDataError:
-        raise InputError(f"{path}: is empty.") from None
-    except (pd.errors.ParserError, ValueError) as problem:
-        raise InputError(f"{path}: cannot be read as a table ({str(problem).strip()}).") from None
-
-
-def _header(path: Path) -> list[str]:
-    """Return the names in the first line, as they stand there; complain where they are none."""
-    first = _parse(path, header=None, nrows=1, dtype=str, keep_default_na=False)
-    names = [str(name).strip() for name in first.iloc[0]]
-    for k, name in enumerate(names):
-        if not name and k > 0:
-            raise InputError(f"{path}: column {k + 1} has no name; accepted: a first line with a name per column.")
-        if names.index(name) < k:
-            raise InputError(f"{path}: column {name!r} occurs more than once; accepted: unique names.")
-    numbered = names == [str(k) for k in range(len(names))]  # as pandas writes the columns of an array
-    if not numbered and all(_is_number(name) for name in names):
-        raise InputError(
-            f"{path}: the first line holds numbers only ({', '.join(names[:3])}), so the columns have no names; "
-            "accepted: a first line with names."
-        )
-    return names
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return found
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
-    try:
-        frame = pd.read_parquet(path, engine="pyarrow")
-    except ImportError:
-        raise InputError(f"{path}: {NO_PYARROW}") from None
-    except (ValueError, OSError):
-        raise InputError(f"{path}: is not a Parquet file, or a damaged one.") from None
-    if not isinstance(frame.index, pd.RangeIndex):  # ids that somebody stored as pandas' index
-        frame.index.names = [name or UNNAMED for name in frame.index.names]
-        frame = frame.reset_index()
-    frame.columns = [str(name) for name in frame.columns]
+    with refusing(path, "is not a Parquet file, or a damaged one."):
+        try:
+            frame = pd.read_parquet(path, engine="pyarrow")
+        except ImportError:
+            raise InputError(f"{path}: {NO_PYARROW}") from None
+        if not isinstance(frame.index, pd.RangeIndex):  # ids that somebody stored as pandas' index
+            frame.index.names = [name or UNNAMED for name in frame.index.names]
+            frame = frame.reset_index()
+    return _with_text_names(path, frame)
+
+
+def _read_excel(path: Path) -> ReadTable:
+    with refusing(path, "is not an Excel file, or an encrypted or damaged one; accepted: .xlsx without a password."):
+        check_archive(path)
+        try:
+            with pd.ExcelFile(path, engine="openpyxl") as book:
+                sheets = book.sheet_names
+                frame = pd.read_excel(book, sheet_name=0)
+        except ImportError:
+            raise InputError(f"{path}: {NO_OPENPYXL}") from None
+    unnamed = [str(name).startswith("Unnamed: ") for name in frame.columns]
+    if any(unnamed[1:]):
+        raise InputError(
+            f"{path}: column {unnamed.index(True, 1) + 1} of sheet {sheets[0]!r} has no name; accepted: a table that "
+            "begins in the first cell, with a name per column."
+        )
+    others = "" if len(sheets) == 1 else f", the first of {len(sheets)}"
+    return ReadTable(path, _with_text_names(path, frame), f"from sheet {str(sheets[0])!r}{others}")
+
+
+def _with_text_names(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
+    frame.columns = pd.Index([str(name).strip() for name in frame.columns])
     if not frame.columns.is_unique:
         twice = frame.columns[frame.columns.duplicated()][0]
         raise InputError(f"{path}: column {twice!r} occurs more than once; accepted: unique names.")
     return frame
-
-
-def raw_column(path: Path, frame: pd.DataFrame, column: str) -> pd.Series:
-    """Return a column as text, exactly as the file has it (``007`` stays ``007``); empty where it has nothing."""
-    if path.suffix.lower() in SEPARATORS:
-        one = len(frame.columns) == 1
-        # Column names are looked up by position: pandas calls a column without a name by a name of its own.
-        position = list(frame.columns).index(column)
-        text = _parse(path, usecols=[position], dtype=str, keep_default_na=False, skip_blank_lines=not one)
-        return text.iloc[:, 0].str.strip()
-    return as_text(frame[column])
 
 
 def as_text(values: pd.Series) -> pd.Series:
@@ -153,7 +170,7 @@ def as_text(values: pd.Series) -> pd.Series:
         whole = values.dropna()
         if (whole == whole.round()).all():
             values = values.astype("Int64")
-    return values.astype(object).map(lambda value: "" if pd.isna(value) else str(value))
+    return values.astype(object).map(lambda value: "" if pd.isna(value) else str(value).strip())
 
 
 def read_arrays(spec: str | Path) -> dict[str, Array]:
@@ -163,26 +180,47 @@ def read_arrays(spec: str | Path) -> dict[str, Array]:
     path, key = split_key(spec)
     _check_there(path)
     archive = path.suffix.lower() == ".npz"
-    try:
-        # A large NPY file is left where it is, and read in blocks by those who need its rows.
-        loaded = np.load(path, mmap_mode=None if archive else "r", allow_pickle=False)
-        if isinstance(loaded, np.ndarray) == archive:
+    with refusing(path, NOT_ARRAYS):
+        if archive != zipfile.is_zipfile(path) and _is_either(path):
             raise InputError(f"{path}: is not what its suffix says; accepted: one array in .npy, several in .npz.")
         if not archive:
-            return {"": loaded}
-        with loaded:
+            # A large NPY file is left where it is, and read in blocks by those who need its rows.
+            return {"": _plain(path, np.load(path, mmap_mode="r", allow_pickle=False))}
+        check_archive(path)
+        _check_headers(path)
+        with np.load(path, allow_pickle=False) as loaded:
             if key is not None and key not in loaded.files:
                 raise InputError(f"{path}: holds no array {key!r}; accepted: {', '.join(loaded.files)}.")
-            arrays = {name: loaded[name] for name in loaded.files if key in (None, name)}
-    except InputError:
-        raise
-    except (ValueError, EOFError, OSError, zipfile.BadZipFile, zlib.error):
-        raise InputError(
-            f"{path}: holds nothing readable; accepted: arrays written by numpy, of numbers and not of Python objects."
-        ) from None
+            arrays = {name: _plain(path, loaded[name]) for name in loaded.files if key in (None, name)}
     if not arrays:
         raise InputError(f"{path}: holds no arrays.")
     return arrays
+
+
+def _is_either(path: Path) -> bool:
+    """Return whether a file begins as one of numpy's arrays or archives does."""
+    with path.open("rb") as file:
+        return file.read(6) == b"\x93NUMPY" or zipfile.is_zipfile(path)
+
+
+def _check_headers(path: Path) -> None:
+    """Complain about arrays that say they are larger than what is there: numpy would ask for that much memory."""
+    with zipfile.ZipFile(path) as archive:
+        for entry in archive.infolist():
+            with archive.open(entry) as file:
+                version = npy.read_magic(file)
+                read_header = (npy.read_array_header_1_0, npy.read_array_header_2_0)[version > (1, 0)]
+                shape, _, dtype = read_header(file)
+            if int(np.prod(shape, dtype=object)) * dtype.itemsize > entry.file_size:
+                raise InputError(f"{path}: its array {entry.filename!r} is shorter than it says; {NOT_ARRAYS}")
+
+
+def _plain(path: Path, array: Array) -> Array:
+    if array.dtype.names is not None:
+        raise InputError(
+            f"{path}: holds records with fields {', '.join(array.dtype.names[:3])}; accepted: plain arrays of numbers."
+        )
+    return array
 
 
 def read_one_array(spec: str | Path) -> Array:

@@ -1,0 +1,154 @@
+"""The command line and tables as people have them: columns chosen, duplicates, one file for all."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import tupi
+from tests.conftest import make_problem_arrays
+from tupi.cli import tupi as command
+from tupi.inputs.files import read_inputs, read_table
+
+TRUTH, SCORES, VIEWS = make_problem_arrays()
+N = len(TRUTH)
+QUICK = ["--method", "tupi", "--set", "n_iter=2", "--set", "lam=0.3", "--set", "sigma_w2=0.1"]
+
+
+def run(*words):
+    return CliRunner().invoke(command, [str(word) for word in words])
+
+
+def failed(*words):
+    outcome = run(*words)
+    assert outcome.exit_code == 2, outcome.output
+    assert outcome.stderr.startswith("tupi: ")
+    assert outcome.stderr.count("\n") == 1
+    return outcome.stderr
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    ids = [f"item{k:03d}" for k in range(N)]
+    rooms = pd.DataFrame(
+        {
+            "id": ids,
+            "size": [f"{value:.3f}".replace(".", ",") for value in TRUTH],
+            "city": [("Bern", "Basel", "Zürich")[k % 3] for k in range(N)],
+            "noise": VIEWS["junk"][:, 0],
+        }
+    )
+    rooms.to_csv(tmp_path / "rooms.csv", sep=";", index=False, encoding="cp1252")
+    pd.DataFrame({"id": ids, "score": SCORES}).to_csv(tmp_path / "scores.csv", index=False)
+    everything = rooms.drop(columns="id").assign(score=SCORES, truth=np.where(np.arange(N) < 30, TRUTH, np.nan))
+    everything.to_csv(tmp_path / "all.csv.gz", index=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_what_was_understood_is_said(folder):
+    words = ("denoise", "scores.csv", "--features", "rooms=rooms.csv", *QUICK, "--out", "b.csv")
+    short = run(*words)
+    assert "Columns of features by kind: 2 number, 1 category (see --verbose)." in short.stdout
+    outcome = run(*words, "--verbose")
+    assert f"rooms.csv: {N} rows, 4 columns, separated by semicolons, Latin-1 (Windows-1252)." in outcome.stderr
+    assert "What became of each column" in outcome.stdout
+    facts = json.loads(run(*words, "--json").stdout)
+    assert [column["kind"] for column in facts["columns"]] == ["number", "category", "number"]
+    assert len(facts["read"]) == 2
+
+
+def test_columns_are_chosen(folder):
+    words = ("denoise", "scores.csv", "--features", "rooms=rooms.csv", *QUICK, "--out", "b.csv", "--json")
+    for options, left in (
+        (["--columns", "rooms=size,city"], ["size", "city"]),
+        (["--columns", "size, city"], ["size", "city"]),
+        (["--drop", "rooms=noise"], ["size", "city"]),
+        (["--columns", "rooms=size", "--columns", "city,noise", "--drop", "noise"], ["size", "city"]),
+    ):
+        facts = json.loads(run(*words, *options).stdout)
+        assert [column["column"] for column in facts["columns"]] == left
+    assert "--columns: features rooms (rooms.csv) has no column 'sise'" in failed(*words, "--columns", "rooms=sise")
+    assert "no view has a column 'nose'" in failed(*words, "--drop", "nose")
+    assert "Did you mean 'noise'" in failed(*words, "--drop", "nose")
+    assert "leaves no column" in failed(*words, "--drop", "rooms=size,city,noise")
+    assert "found 'rooms='" in failed(*words, "--drop", "rooms=")
+
+
+def test_one_file_may_hold_everything(folder):
+    words = ("--features", "rooms=all.csv.gz", "--labels", "all.csv.gz", "--score", "score", "--label", "truth")
+    outcome = run("denoise", "all.csv.gz", *words, *QUICK, "--out", "b.csv", "--json")
+    assert outcome.exit_code == 0, outcome.output
+    facts = json.loads(outcome.stdout)
+    assert facts["matched_by_order"] == []
+    read = read_inputs("all.csv.gz", {"rooms": "all.csv.gz"}, "all.csv.gz", score=["score"], label="truth")
+    assert list(read.features["rooms"].columns) == ["size", "city", "noise"]  # neither the score nor the label
+    assert read.left_out == ("score", "truth")
+    assert "no features: 'score', 'truth'" in read.sentence
+    expected = tupi.denoise(
+        SCORES,
+        {"rooms": read.features["rooms"]},
+        np.where(np.arange(N) < 30, TRUTH, np.nan),
+        method="tupi",
+        n_iter=2,
+        lam=0.3,
+        sigma_w2=0.1,
+    )
+    np.testing.assert_array_equal(read_table("b.csv")["prediction"], expected.predictions)
+
+
+@pytest.mark.parametrize("how", ["mean", "first", "last"])
+def test_duplicates(folder, how):
+    frame = pd.DataFrame({"id": [f"item{k:03d}" for k in range(N)], "x": TRUTH, "city": "a"})
+    extra = frame.iloc[:2].assign(x=100.0, city="b")
+    pd.concat([frame, extra]).to_csv("twice.csv", index=False)
+    words = ("denoise", "scores.csv", "--features", "v=twice.csv", *QUICK, "--out", "b.csv")
+    assert "2 id(s) in column 'id' occur more than once (first: item000, item001)" in failed(*words)
+    assert "--duplicates mean" in failed(*words)
+    assert run(*words, "--duplicates", how).exit_code == 0
+    read = read_inputs("scores.csv", {"v": "twice.csv"}, duplicates=how)
+    expected = {"mean": (TRUTH[0] + 100) / 2, "first": TRUTH[0], "last": 100.0}[how]
+    assert read.features["v"]["x"].iloc[0] == pytest.approx(expected)
+    assert read.features["v"]["city"].iloc[0] == ("b" if how == "last" else "a")
+    np.testing.assert_allclose(read.features["v"]["x"].iloc[2:], TRUTH[2:])
+
+
+def test_leading_zeros_get_a_hint(folder):
+    pd.DataFrame({"id": [f"{k:05d}" for k in range(N)], "score": SCORES}).to_csv("scores.csv", index=False)
+    pd.DataFrame({"id": range(1, N + 1), "x": TRUTH}).to_csv("v.csv", index=False)
+    line = failed("denoise", "scores.csv", "--features", "v=v.csv", *QUICK, "--out", "b.csv")
+    assert "'1' and '00001' differ only by leading zeros" in line
+
+
+def test_hsic_has_the_same_options(folder):
+    words = ("hsic", "scores.csv", "rooms.csv", "--normalized")
+    value = float(run(*words, "--columns", "y=size").stdout)
+    assert value == pytest.approx(tupi.hsic(SCORES, np.round(TRUTH, 3), normalized=True), rel=1e-6)
+    assert float(run(*words, "--drop", "size,city").stdout) < value
+    outcome = run(*words, "--verbose")
+    assert "rooms.csv: 120 rows, 4 columns, separated by semicolons" in outcome.stderr
+    assert "no view has a column 'sise'" in failed(*words, "--columns", "sise")
+    np.save("x.npy", SCORES)
+    assert "arrays have no columns" in failed("hsic", "x.npy", "x.npy", "--columns", "size")
+
+
+def test_scores_and_labels_may_be_text(folder):
+    shown = [f"{100 * value:.2f}%" for value in 1 / (1 + np.exp(-SCORES))]
+    pd.DataFrame({"id": [f"item{k:03d}" for k in range(N)], "score": shown}).to_csv("scores.csv", index=False)
+    values = [f"{value:.2f}".replace(".", ",") if k % 5 else "unknown" for k, value in enumerate(TRUTH[:30])]
+    pd.DataFrame({"id": [f"item{k:03d}" for k in range(30)], "value": values}).to_csv(
+        "labels.csv", sep=";", index=False
+    )
+    read = read_inputs("scores.csv", {"rooms": "rooms.csv"}, "labels.csv")
+    np.testing.assert_allclose(read.predictions, 1 / (1 + np.exp(-SCORES)), atol=0.0001)
+    assert list(read.labels.index) == [k for k in range(30) if k % 5]
+    np.testing.assert_allclose(read.labels.values.astype(float), TRUTH[read.labels.index], atol=0.0051)
+
+
+def test_a_cluster_refuses_what_it_does_not_do(folder):
+    line = failed(
+        "denoise", "scores.csv", "--features", "v=rooms.csv", "--drop", "city", "--scheduler", "local", "--out", "o"
+    )
+    assert "--columns, --drop, --duplicates: found with --scheduler" in line
