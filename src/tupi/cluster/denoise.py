@@ -57,7 +57,7 @@ class ClusterOptions:
     memory_limit: str | int | None = None
 
     def __post_init__(self) -> None:
-        check_positive("checkpoint_every", self.checkpoint_every, whole=True, least=1)
+        check_positive("checkpoint_every", self.checkpoint_every, whole=True, least=1, optional=False)
 
 
 def denoise_distributed(

@@ -43,7 +43,7 @@ class Trees(Method):
 
     def __post_init__(self) -> None:
         for name in ("n_estimators", "min_samples_leaf"):
-            check_positive(name, getattr(self, name), whole=True, least=1)
+            check_positive(name, getattr(self, name), whole=True, least=1, optional=False)
         check_positive("max_features", self.max_features)
         if self.max_features is not None and self.max_features > 1:
             raise InputError(f"max_features: found {self.max_features!r}; accepted: a number above 0 and at most 1.")
