@@ -15,8 +15,10 @@ import pandas as pd
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from tupi import __version__
+from tupi.cli.showing import shown
 from tupi.inputs.files import Inputs
 from tupi.judging.metrics import PER_CENT
 from tupi.results.result import Denoised
@@ -52,7 +54,7 @@ def collected_warnings() -> Iterator[list[str]]:
 def print_warnings(warned: list[str]) -> None:
     """Print collected warnings to stderr, a line each."""
     for warning in warned:
-        click.echo(f"tupi: warning: {warning}", err=True)
+        click.echo(f"tupi: warning: {shown(warning)}", err=True)
 
 
 def facts(result: Denoised, inputs: Inputs, written: dict[str, str], warned: list[str]) -> dict[str, Any]:
@@ -84,7 +86,8 @@ def common_facts(result: Denoised | DistributedDenoised, written: dict[str, str]
 
 def print_json(value: Any) -> None:
     """Print strict JSON: what is not a finite number becomes null."""
-    click.echo(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False)
+    click.echo(text.encode("utf-8", "backslashreplace").decode())  # names of files need not be UTF-8
 
 
 def print_summary(result: Denoised, inputs: Inputs, written: dict[str, str]) -> None:
@@ -96,7 +99,7 @@ def print_summary(result: Denoised, inputs: Inputs, written: dict[str, str]) -> 
     console.print(_views_table(result))
     done, _, judgement = summary(result)
     for line in (done, judgement, *result.notes, inputs.sentence, f"Wrote {', '.join(written.values())}."):
-        console.print(line, markup=False, soft_wrap=True)
+        console.print(shown(line), markup=False, soft_wrap=True)
 
 
 def _views_table(result: Denoised) -> Table:
@@ -106,7 +109,7 @@ def _views_table(result: Denoised) -> Table:
     frame = result.dependence.assign(weight=result.weights.iloc[-1])  # methods without weights leave this empty
     for view, row in frame.iterrows():
         table.add_row(
-            str(view),
+            Text(shown(view)),  # plain text: brackets in a name are no markup
             _share(row["weight"]) if result.changed else "unused",
             f"{row['before']:.3f}",
             f"{row['after']:.3f}",

@@ -115,10 +115,7 @@ def _checked(path: Path, found: dict[str, Any]) -> dict[str, Any]:
         "ids of other items": found["index"] is not None and len(found["index"]) != n,
         "names of other classes": found["classes"] is not None and (n, len(found["classes"])) != initial.shape,
         "an unknown task": found["task"] not in TASKS,
-        **{
-            f"{name} of other items": found[name] is not None and found[name].shape != (n,)
-            for name in PER_ITEM
-        },
+        **{f"{name} of other items": found[name] is not None and found[name].shape != (n,) for name in PER_ITEM},
     }
     for fault, is_there in faults.items():
         if is_there:
