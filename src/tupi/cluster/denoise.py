@@ -97,6 +97,7 @@ def denoise_distributed(
             key = _key(problem, settings, checked, random_state)
             checkpoint = Checkpoint(options.checkpoint, options.checkpoint_every, key)
             t = checkpoint.resume(search, engine)
+            notes = (*notes, *(f"Checkpoint {name} was damaged and left aside." for name in checkpoint.damaged))
             if t:
                 notes = (*notes, f"Resumed after step {t} from {checkpoint.folder}.")
         votes = [] if labelled is None else labelled.votes(search.trajectories, chosen.patience)
