@@ -25,7 +25,7 @@ from tupi.cluster.search import NOTHING, Best, Search
 from tupi.runtime.atomic import replacing
 from tupi.runtime.errors import InputError
 
-FORMAT = 4  # 3 had no checksums; 2 kept labelled items' predictions standardised; 1 knew its data by their mean and spread only
+FORMAT = 4  # 3 had no checksums; 2 kept labelled predictions standardised; 1 knew its data by their mean and spread only
 KEPT = 2  # checkpoints
 Array = NDArray[Any]
 
@@ -222,7 +222,7 @@ def _whole(blocks: Blocks, folder: Path, checksums: dict[str, list[str]]) -> boo
 
 
 def _through_files(blocks: Blocks, trials: list[Any], folder: Path, name: str) -> tuple[list[Any], list[str]]:
-    """Write positions; return them as read back, which is all that Dask then has to remember, and their fingerprints."""
+    """Write positions; return them as read back, all that Dask then has to remember, and their fingerprints."""
     paths = _paths(blocks, folder, name)
     checksums = blocks.client.gather(blocks.client.map(write_positions, trials, paths, pure=False))
     return _read(blocks, folder, name), checksums
