@@ -25,7 +25,7 @@ from tupi.cluster.search import NOTHING, Best, Search
 from tupi.runtime.atomic import replacing
 from tupi.runtime.errors import InputError
 
-FORMAT = 4  # 3 had no checksums; 2 kept labelled predictions standardised; 1 knew its data by their mean and spread only
+FORMAT = 4  # 3 had no checksums; 2 kept labelled predictions standardised; 1 knew its data by mean and spread only
 KEPT = 2  # checkpoints
 Array = NDArray[Any]
 
