@@ -152,3 +152,10 @@ def test_dependence_on_nearly_constant_columns(tail):
         warnings.simplefilter("ignore", UserWarning)  # the view is constant but for rounding, and dropped
         result = tupi.denoise(SCORES, {"good": VIEWS["good"], "nearly": nearly}, method="tupi", n_iter=2)
     assert result.dependence[["before", "after"]].to_numpy().max() <= 1 + 1e-6
+
+
+@pytest.mark.parametrize("values", [[[1], [1, 2]], [[1.0], 2.0]])
+def test_labels_in_rows_of_different_lengths(values):
+    for labels in (values, tupi.Values([0, 1], values)):
+        with pytest.raises(InputError, match="labels: found rows of different lengths; accepted: a one-dimensional"):
+            tupi.denoise(SCORES, VIEWS, labels)

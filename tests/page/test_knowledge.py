@@ -123,7 +123,7 @@ def test_without_answers_the_file_stays_as_it_is(known: Pairs | None) -> None:
         max_size=30,
     )
 )
-def test_counting_as_answers_come_and_go_is_counting_them_all(
+def test_counting_as_answers_come_and_go(
     steps: list[tuple[str, int, int, str, str, bool]],
 ) -> None:
     answers: list[Answer] = []

@@ -71,9 +71,7 @@ class Explorer:
         self.prepared = trails.prepared
         self._looks: OrderedDict[str, Look] = OrderedDict()
         self._known = NOTHING
-        self._among: tuple[NDArray[np.int64], Labels] | None = (
-            None  # the labelled items, and labels by place among them
-        )
+        self._among: tuple[NDArray[np.int64], Labels] | None = None  # the labelled items, and labels by their places
         self._labels_version = 0
         self._states: dict[Any, str] = {}  # of engines: "waiting", "computing", "ready", or what went wrong
         self._failed: dict[Tupi, str] = {}
