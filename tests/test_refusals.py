@@ -159,3 +159,13 @@ def test_labels_in_rows_of_different_lengths(values):
     for labels in (values, tupi.Values([0, 1], values)):
         with pytest.raises(InputError, match="labels: found rows of different lengths; accepted: a one-dimensional"):
             tupi.denoise(SCORES, VIEWS, labels)
+
+
+def test_class_scores_of_very_different_magnitude():
+    """In units of the smallest column, new scores are numbers of which squares are not finite."""
+    scores = np.column_stack([SCORES, -SCORES, 1e-200 * TRUTH])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = tupi.denoise(scores, VIEWS, CLASSES, "ridge", task="classification")
+    assert np.isfinite(result.predictions).all()
+    assert np.isfinite(result.dependence["after"]).all()

@@ -120,8 +120,9 @@ def view_dependence(embedding: Embedding, f: NDArray[np.float64]) -> NDArray[np.
     f : ndarray of shape (n,)
         Predictions, in the embedding's order.
     """
+    f = f / (np.abs(f).max() or 1.0)  # squares of large numbers would not be finite
     scale = f.std()
-    if scale <= CONSTANT * np.abs(f).max():
+    if scale <= CONSTANT:
         return np.zeros(len(embedding.names))
     f = (f - f.mean()) / scale
     kernel = PredictionKernel(f, squared_bandwidth(np.sort(f)[:, None], DEFAULTS.bandwidth), DEFAULTS.rank)
