@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import atexit
 import copy
+import json
 import os
 import pickle
+import shutil
 import signal
 import tempfile
 import traceback
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
+from urllib.parse import quote, unquote
 
 import numpy as np
 import pandas as pd
@@ -225,7 +231,63 @@ def command(rng: Rng) -> Case:
     return Case(f"command {chosen}", contents, call, check)
 
 
-KINDS = (denoise,) * 6 + (hsic,) * 3 + (accuracy,) * 2 + (compare,) + (load,) * 3 + (command,) * 2
+PATHS = (
+    "", "api/facts", "api/ids", "api/initial", "api/figures", "api/heat", "api/scores", "api/status", "api/question",
+    "api/answer", "api/undo", "api/stop", "api/decision", "api/decided", "api/image/0", "api/item/3", "api/item/-1",
+    "api/item/99999999999999999999", "api/export/run.npz", "static/main.js", "static/../server.py", "%00", "api/%ff",
+)  # fmt: skip
+TEXTS = ("ann", "", "x" * 200, "\ud800", "\x00", "<script>", "left", "tupi", "gaussian", "nan", "1e999", "-1", "0.3")
+
+
+@cache
+def _page() -> Any:
+    """Return the application of a small session, which lasts as long as the process."""
+    from tupi.page.server import make_app
+    from tupi.page.session import Session
+    from tupi.page.source import Source
+
+    rng = np.random.default_rng(0)
+    folder = tempfile.mkdtemp(prefix="tupi-fuzz-")
+    session = Session(Source(rng.normal(size=30), {"a": rng.normal(size=(30, 2))}), Path(folder) / "answers.jsonl")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    atexit.register(session.close)
+    return make_app(session, "secret", "127.0.0.1", 80)
+
+
+def page(rng: Rng) -> Case:
+    """Draw a request to the page."""
+    names = ("rater", "key", "answer", "left", "right", "lam", "sigma_w2", "t", "column", "method", "kernel", "client")
+    values = (*TEXTS, 0, 1, 29, 30, -1, 2**70, 1.5, None, True, [], {})
+    words = {name: pick(rng, *values) for name in names if rng.random() < 0.6}
+    body = json.dumps(words).encode() if rng.random() < 0.8 else rng.bytes(int(rng.integers(200)))
+    query = "&".join(f"{name}={quote(str(value), errors='replace')}" for name, value in words.items())
+    kind = pick(rng, "application/json", "application/json", "text/plain", "")
+    headers = [(b"host", b"127.0.0.1:80"), (b"content-type", kind.encode())]
+    if rng.random() < 0.95:
+        headers.append((b"x-tupi-token", b"secret"))
+    path = "/" + pick(rng, *PATHS)
+    scope = {"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "scheme": "http", "headers": headers}
+    scope |= {"method": pick(rng, "GET", "GET", "POST", "POST", "PUT"), "path": unquote(path, errors="replace")}
+    scope |= {"raw_path": path.encode(), "query_string": query.encode(), "root_path": "", "server": ("127.0.0.1", 80)}
+
+    def call(given: Any) -> int:
+        statuses: list[int] = []
+        bodies = [{"type": "http.request", "body": given[1], "more_body": False}]
+
+        async def receive() -> Any:
+            return bodies.pop() if bodies else {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                statuses.append(message["status"])
+
+        asyncio.run(_page()(dict(given[0]), receive, send))
+        return statuses[0]
+
+    return Case("page", (scope, body), call, lambda _, status: None if status < 500 else f"status {status}")
+
+
+KINDS = (denoise,) * 6 + (hsic,) * 3 + (accuracy,) * 2 + (compare,) + (load,) * 3 + (command,) * 2 + (page,) * 4
 
 
 def drawn(seed: int) -> Case:

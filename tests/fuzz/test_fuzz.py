@@ -57,5 +57,5 @@ def test_the_set_reaches_results_and_refusals():
         if case.kind == "pairwise_accuracy":
             problem_with(case)
             refused += case.refusal is not None
-    assert kinds == {"denoise", "hsic", "pairwise_accuracy", "compare", "load", "command"}
+    assert kinds == {"denoise", "hsic", "pairwise_accuracy", "compare", "load", "command", "page"}
     assert refused > 0

@@ -42,6 +42,29 @@ class Dying:
 WRITE, FSYNC = os.write, os.fsync
 
 
+class Writing:
+    """Somebody who answers and takes answers back until a kill, and what was called saved by then."""
+
+    def __init__(self, path: Path, name: str, saved: dict[str, Answer], undone: set[str]) -> None:
+        self.path, self.name, self.saved, self.undone = path, name, saved, undone
+        self.file: AnswerFile | None = None
+        self.begun, self.undoing = "", False
+
+    def write(self, rng: np.random.Generator) -> None:
+        self.file = AnswerFile(self.path, 9)
+        for number in range(100):
+            self.begun, self.undoing = f"{self.name}-{number}", bool(self.saved) and rng.random() < 0.2
+            if self.undoing:
+                back = self.file.undo("ann", f"u{self.begun}")
+                assert back is not None
+                self.undone.add(back.key)
+                del self.saved[back.key]
+            else:
+                answer = Answer(self.begun, "ann", int(rng.integers(4)), int(rng.integers(4, 9)), "left")
+                self.file.append(answer)
+                self.saved[self.begun] = answer
+
+
 def test_a_thousand_kills_lose_no_answer_that_was_called_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, rng = tmp_path / "answers.jsonl", np.random.default_rng(0)
     saved: dict[str, Answer] = {}
@@ -50,29 +73,18 @@ def test_a_thousand_kills_lose_no_answer_that_was_called_saved(tmp_path: Path, m
         dying = Dying(int(rng.integers(1, 25)), rng)
         monkeypatch.setattr(os, "write", dying.write)
         monkeypatch.setattr(os, "fsync", dying.fsync)
-        file, begun, undoing = None, "", False
+        killed = Writing(path, f"{kill}", saved, undone)
         with pytest.raises(KilledError):
-            file = AnswerFile(path, 9)
-            for number in range(100):
-                begun, undoing = f"{kill}-{number}", bool(saved) and rng.random() < 0.2
-                if undoing:
-                    back = file.undo("ann", f"u{begun}")
-                    assert back is not None
-                    undone.add(back.key)
-                    del saved[back.key]
-                else:
-                    answer = Answer(begun, "ann", int(rng.integers(4)), int(rng.integers(4, 9)), "left")
-                    file.append(answer)
-                    saved[begun] = answer
+            killed.write(rng)
         monkeypatch.undo()
-        if file is not None:
-            file.close()
+        if killed.file is not None:
+            killed.file.close()
         again = AnswerFile(path, 9)
         found = {answer.key: answer for answer in again.answers}
         again.close()
         # What was in progress may have reached the disk before the kill, or not; nobody was told of it.
-        assert set(found) - set(saved) <= {begun}
-        assert set(saved) - set(found) <= ({list(saved)[-1]} if undoing else set())
+        assert set(found) - set(saved) <= {killed.begun}
+        assert set(saved) - set(found) <= ({list(saved)[-1]} if killed.undoing else set())
         assert not undone & found.keys()
         saved = found
         if len(saved) > 60:
