@@ -215,6 +215,17 @@ def test_files_that_are_no_results_get_a_sentence(tmp_path, meta):
         tupi.load(tmp_path / "other.npz")
 
 
+@pytest.mark.parametrize("engine", ["fused", "reference", "exact"])
+@kernels
+def test_equal_items_stay_equal(kernel, engine):
+    """A third item has room for ten neighbours, and may list one of two equal ones only."""
+    items = np.random.default_rng(0).permutation(np.concatenate([np.arange(60), np.arange(20)]))
+    views = {name: values[items] for name, values in VIEWS.items()}
+    found = run(SCORES[items], views, kernel=kernel, engine=engine)
+    assert max(np.ptp(found[items == item]) for item in range(20)) < 1e-6
+    assert np.abs(found - SCORES[items]).max() > 0.01
+
+
 def test_too_few_labels_are_said_to_be_too_few():
     result = tupi.denoise(SCORES, VIEWS, labels=tupi.Values([0, 1, 2], TRUTH[:3]), method="tupi", n_iter=2)
     assert "too few" in result.evidence.sentence

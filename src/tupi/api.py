@@ -14,6 +14,7 @@ from tupi.cluster.detect import check_installed, wants_dask
 from tupi.cluster.result import DistributedDenoised
 from tupi.embedding.hsic import DEFAULTS, dependence_table, view_dependence
 from tupi.embedding.prepared import Prepared, Progress, silent
+from tupi.inputs.checks import check_seed
 from tupi.inputs.labels import Labels
 from tupi.inputs.problem import make_problem, standardize
 from tupi.inputs.tables import columns_table
@@ -109,6 +110,7 @@ def denoise(
     True
     """
     chosen = make_method(method, params, caller="denoise")
+    random_state = check_seed(random_state)
     if memory_limit is not None and chosen.name != Tupi.name:
         raise InputError(
             f"memory_limit: found {memory_limit!r} with method {chosen.name!r}, which keeps its graphs in memory; "

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tupi.embedding.prepared import Prepared, Progress, silent
+from tupi.inputs.checks import check_seed
 from tupi.inputs.labels import Labels, n_labels
 from tupi.inputs.problem import Problem, make_problem
 from tupi.inputs.types import Column, Features, Table
@@ -119,7 +120,8 @@ def compare(
     ['better']
     """
     chosen = _named(methods)
-    check_positive("n_repeats", n_repeats, whole=True, least=1)
+    check_positive("n_repeats", n_repeats, whole=True, least=1, optional=False)
+    random_state = check_seed(random_state)
     problem = make_problem(predictions, features, labels, task, impute)
     if problem.labels is None:
         raise InputError(

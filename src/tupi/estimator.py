@@ -89,9 +89,11 @@ class TupiDenoiser(BaseEstimator):
         if np.iscomplexobj(scores):
             raise InputError("y: found complex numbers; accepted: real predictions.")
         columns = {"features": slice(None)} if self.views is None else self.views
+        if not isinstance(columns, Mapping):
+            raise InputError(f"views: found {columns!r}; accepted: a mapping such as {{'color': [0, 1]}}, or None.")
         result = denoise(
             scores,
-            {name: rows[:, _positions(name, which, names)] for name, which in columns.items()},
+            {name: rows[:, _positions(name, which, names, rows.shape[1])] for name, which in columns.items()},
             labels=labels,
             method=self.method,
             task=self.task,
@@ -119,13 +121,19 @@ class TupiDenoiser(BaseEstimator):
         return self.result_.report(path)
 
 
-def _positions(view: str, which: Any, names: Any) -> Any:
-    """Return column positions from positions, a slice, or column names."""
+def _positions(view: str, which: Any, names: Any, d: int) -> Any:
+    """Return column positions among d from positions, a slice, truth values, or column names."""
     if isinstance(which, slice):
         return which
     wanted = np.atleast_1d(np.asarray(which))
-    if wanted.dtype.kind in "iub":
+    if wanted.dtype.kind == "b" and wanted.shape == (d,):
+        return np.flatnonzero(wanted)
+    if wanted.dtype.kind in "iu" and wanted.ndim == 1:
+        if ((wanted < -d) | (wanted >= d)).any():
+            raise InputError(f"views: {view!r} is {which!r}; accepted: numbers of columns from 0 to {d - 1}.")
         return wanted
+    if wanted.dtype.kind not in "UO" or wanted.ndim != 1:
+        raise InputError(f"views: {view!r} is {which!r}; accepted: a list of column numbers or names, or a slice.")
     if names is None:
         raise InputError(f"views: {view!r} names columns, but X has no column names; accepted: column numbers.")
     known = {str(name): k for k, name in enumerate(names)}

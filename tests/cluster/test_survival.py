@@ -181,7 +181,41 @@ def test_a_checkpoint_of_an_older_version_is_refused(client, tmp_path):
     state = next(tmp_path.glob("step-*/state.npz"))
     with np.load(state) as file:
         arrays = dict(file)
-    arrays["meta"] = np.array(str(arrays["meta"]).replace('"format": 3', '"format": 2'))
+    arrays["meta"] = np.array(str(arrays["meta"]).replace('"format": 4', '"format": 3'))
     np.savez(state, **arrays)
     with pytest.raises(tupi.InputError, match="another version of tupi"):
         tupi.denoise(scores, {"a": view}, **settings)
+
+
+@pytest.mark.parametrize("harm", ["short block", "other block", "no block", "short state", "empty state"])
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(client, tmp_path, harm):
+    scores, view = ratings()
+    settings = SETTINGS | {"n_iter": 3, "client": client, "checkpoint": tmp_path, "checkpoint_every": 1}
+    expected = tupi.denoise(scores, {"a": view}, **settings).compute()
+    workers = set(client.run(os.getpid).values())
+    last = sorted(tmp_path.glob("step-*"))[-1]
+    block, state = last / "block-00000.npy", last / "state.npz"
+    if harm == "short block":
+        np.save(block, np.load(block)[..., :-7])
+    elif harm == "other block":
+        np.save(block, 1e9 * np.load(block))
+    elif harm == "no block":
+        block.unlink()
+    else:
+        state.write_bytes(state.read_bytes()[: 1000 if harm == "short state" else 0])
+    found = tupi.denoise(scores, {"a": view}, **settings)
+    assert "Checkpoint step-00003 was damaged and left aside." in found.notes
+    assert any("Resumed after step 2" in note for note in found.notes)
+    np.testing.assert_allclose(found.compute(), expected, atol=1e-12)
+    assert set(client.run(os.getpid).values()) == workers
+
+
+def test_without_a_whole_checkpoint_a_run_begins_again(client, tmp_path):
+    scores, view = ratings()
+    settings = SETTINGS | {"n_iter": 2, "client": client, "checkpoint": tmp_path, "checkpoint_every": 1}
+    expected = tupi.denoise(scores, {"a": view}, **settings).compute()
+    for state in tmp_path.glob("step-*/state.npz"):
+        state.write_bytes(b"PK")
+    found = tupi.denoise(scores, {"a": view}, **settings)
+    assert not any("Resumed" in note for note in found.notes)
+    np.testing.assert_allclose(found.compute(), expected, atol=1e-12)

@@ -209,7 +209,7 @@ def test_a_sample_without_a_view_finds_no_dependence():
         ({"x": X, "y": Y, "estimator": "unbised"}, "Did you mean 'unbiased'"),
         ({"x": X, "y": Y, "rank": 1}, "rank: found 1"),
         ({"x": X, "y": Y, "bandwidth": "medan"}, "Did you mean 'median'"),
-        ({"x": X, "y": Y, "bandwidth": -1.0}, "positive number"),
+        ({"x": X, "y": Y, "bandwidth": -1.0}, "a number from 0.001"),
         ({"x": X, "y": np.ones(30)}, "constant"),
         ({"x": X, "y": np.full(30, np.nan)}, "missing"),
     ],

@@ -57,7 +57,7 @@ BAD = [
     ({"bandwidth": "medium"}, ["bandwidth"]),
     ({"task": "rank"}, ["task", "Did you mean 'ranking'?"]),
     ({"impute": "mean"}, ["impute", "'median'"]),
-    ({"rank": 1}, ["rank", "at least 2"]),
+    ({"rank": 1}, ["rank", "from 2 to 2000"]),
 ]
 
 

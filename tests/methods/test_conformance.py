@@ -6,13 +6,9 @@ from tests.methods.battery import CHECKS, LABELS, case_for, cells, settings, sol
 from tupi.methods import METHODS
 
 VALUES = {("ranking", "values"), ("regression", "values"), ("classification", "values")}
-DRAWN = "random splits are drawn in the order of rows and columns, so that another order draws others"
 KERNELS = "kernels are made once for all labelled items: who is labelled counts in folds, though never what labels say"
 # Expectations that a method knowingly does not meet: the cells of a check, and why.
 KNOWN: dict[tuple[str, str], tuple[set[tuple[str, str]], str]] = {
-    ("order_of_items", "trees"): (VALUES - {("classification", "values")}, DRAWN),
-    ("order_of_views", "trees"): (VALUES, DRAWN),
-    ("copy_of_a_view", "trees"): (VALUES, DRAWN),
     ("fewer_labels", "auto"): (VALUES | {("ranking", "pairs")}, KERNELS),
     ("fewer_labels", "fuse"): (VALUES | {("ranking", "pairs")}, KERNELS),
 }

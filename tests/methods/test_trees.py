@@ -9,8 +9,10 @@ from tupi.runtime.errors import InputError
 
 
 def test_the_forest_of_scikit_learn():
-    X = np.column_stack([standard(SCORES), stacked()])
-    rows = np.sort(LABELLED)
+    """Rows are in the order of their labels, no two of which are equal, and columns in the order of their content."""
+    X = np.column_stack([standard(SCORES), stacked()]).astype(np.float32)
+    rows = LABELLED[np.argsort(TRUTH[LABELLED])]
+    X = X[:, np.lexsort(X[rows][::-1])]
     forest = ExtraTreesRegressor(n_estimators=20, random_state=5).fit(X[rows], TRUTH[rows])
     found = predict(Trees(n_estimators=20), task="regression", random_state=5)
     np.testing.assert_allclose(found, forest.predict(X), atol=1e-6)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tupi.inputs.labels import Pairs, Values, as_labels
 from tupi.page.answers import Answer
-from tupi.page.knowledge import as_pairs, count_votes, known_from, merge, value_pairs
+from tupi.page.knowledge import Tally, as_pairs, known_from, merge, value_pairs
 
 
 def said(*answers: tuple[str, int, int, str]) -> list[Answer]:
@@ -19,7 +19,7 @@ def pairs_of(labels: Pairs | None) -> set[tuple[int, int]]:
 
 
 def test_the_majority_decides_and_a_draw_says_nothing() -> None:
-    votes = count_votes(
+    tally = Tally(
         said(
             ("a", 1, 2, "left"),
             ("b", 2, 1, "left"),
@@ -30,16 +30,16 @@ def test_the_majority_decides_and_a_draw_says_nothing() -> None:
             ("b", 7, 8, "skip"),
         )
     )
-    assert pairs_of(as_pairs(votes)) == {(1, 2)}
+    assert pairs_of(as_pairs(tally.votes)) == {(1, 2)}
 
 
 def test_a_rater_who_answers_again_changes_the_vote() -> None:
-    votes = count_votes(said(("a", 1, 2, "left"), ("a", 2, 1, "left")))
+    votes = Tally(said(("a", 1, 2, "left"), ("a", 2, 1, "left"))).votes
     assert pairs_of(as_pairs(votes)) == {(2, 1)}
 
 
 def test_nothing_but_equal_and_skip_is_no_label() -> None:
-    assert as_pairs(count_votes(said(("a", 1, 2, "equal"), ("a", 3, 4, "skip")))) is None
+    assert as_pairs(Tally(said(("a", 1, 2, "equal"), ("a", 3, 4, "skip"))).votes) is None
 
 
 @settings(max_examples=50, deadline=None)
@@ -53,7 +53,7 @@ def test_nothing_but_equal_and_skip_is_no_label() -> None:
     )
 )
 def test_votes_always_make_labels_without_contradiction(answers: list[tuple[str, int, int, str]]) -> None:
-    pairs = as_pairs(count_votes(said(*answers)))
+    pairs = as_pairs(Tally(said(*answers)).votes)
     if pairs is not None:
         checked = as_labels(pairs, 10)  # contradictions would be an error
         found = pairs_of(checked)
@@ -77,7 +77,7 @@ def test_many_values_are_bounded_and_drawn_alike_each_time() -> None:
 
 def test_file_and_answers_together() -> None:
     known = Pairs(np.array([1, 3]), np.array([2, 4]))
-    votes = count_votes(said(("a", 2, 1, "left"), ("b", 2, 1, "left"), ("a", 4, 3, "left"), ("a", 5, 6, "left")))
+    votes = Tally(said(("a", 2, 1, "left"), ("b", 2, 1, "left"), ("a", 4, 3, "left"), ("a", 5, 6, "left"))).votes
     # Two raters outvote the file about 1 and 2; one rater and the file draw about 3 and 4.
     assert pairs_of(merge(known, votes)) == {(2, 1), (5, 6)}
 
@@ -107,3 +107,40 @@ def test_pairs_that_were_chosen_do_not_judge() -> None:
 @pytest.mark.parametrize("known", [None, Pairs(np.array([1]), np.array([2]))])
 def test_without_answers_the_file_stays_as_it_is(known: Pairs | None) -> None:
     assert merge(known, {}) is known
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from("abc"),
+            st.integers(0, 3),
+            st.integers(4, 6),
+            st.sampled_from(["left", "right", "equal", "skip"]),
+            st.sampled_from(["random", "chosen"]),
+            st.booleans(),
+        ),
+        max_size=30,
+    )
+)
+def test_counting_as_answers_come_and_go(
+    steps: list[tuple[str, int, int, str, str, bool]],
+) -> None:
+    answers: list[Answer] = []
+    tally = Tally()
+    for key, (rater, left, right, verdict, drawn, undoes) in enumerate(steps):
+        answers.append(Answer(str(key), rater, left, right, verdict, drawn=drawn))
+        if undoes:
+            del answers[left % len(answers)]
+        tally = tally.follow(answers)
+    whole = Tally(answers)
+    assert list(tally.votes.items()) == list(whole.votes.items())
+    for name in ("chosen", "skipped", "verdicts", "n_votes", "n_random", "n_decided", "n"):
+        assert getattr(tally, name) == getattr(whole, name)
+    assert tally.n_decided == known_from(None, answers).n_answers
+    last: dict[tuple[int, int], dict[str, int]] = {}
+    for answer in answers:
+        if answer.verdict != "skip":
+            sign = {"left": 1, "right": -1, "equal": 0}[answer.verdict]
+            last.setdefault((answer.left, answer.right), {})[answer.rater] = sign
+    assert tally.votes == {pair: sum(said.values()) for pair, said in last.items()}

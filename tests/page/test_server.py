@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import threading
@@ -324,3 +325,47 @@ def test_others_are_let_in_by_number_only_and_only_if_told(tmp_path: Path, serve
             assert reply.status_code == status
     finally:
         other.stop()
+
+
+def test_connections_that_ask_nothing_leave_room_for_others(shared: Served, client: httpx.Client) -> None:
+    half = b"GET /api/facts HTTP/1.1\r\nHost: "
+    silent = [socket.create_connection(("127.0.0.1", shared.port), timeout=30) for _ in range(210)]
+    try:
+        for number, connection in enumerate(silent):
+            if number % 2:
+                with contextlib.suppress(OSError):  # closed already, in favour of later ones
+                    connection.sendall(half)
+        for _ in range(3):
+            assert client.get("/api/facts").status_code == 200
+    finally:
+        for connection in silent:
+            connection.close()
+    assert client.get("/api/facts").status_code == 200
+
+
+def test_half_a_sign_is_refused_and_not_saved(served: Served) -> None:
+    answers = served.folder / "answers.jsonl"
+    headers = {"X-Tupi-Token": served.token, "Content-Type": "application/json"}
+    with httpx.Client(base_url=f"http://127.0.0.1:{served.port}", headers=headers, timeout=60) as client:
+        for name in ("rater", "key"):
+            words = {"rater": "ann", "key": "k", "answer": "left", "left": 0, "right": 1, name: "\ud800"}
+            before = answers.read_bytes()
+            refused = client.post("/api/answer", content=json.dumps(words).encode())
+            assert refused.status_code == 400
+            assert refused.text == f"{name}: found half a sign, which no file can hold; accepted: Unicode text."
+            assert answers.read_bytes() == before
+
+
+def test_an_answer_is_not_saved_in_a_file_that_is_gone(served: Served) -> None:
+    answers = served.folder / "answers.jsonl"
+    words = {"rater": "ann", "answer": "left", "left": 0, "right": 1}
+    with httpx.Client(
+        base_url=f"http://127.0.0.1:{served.port}", headers={"X-Tupi-Token": served.token}, timeout=60
+    ) as client:
+        assert post(client, "/api/answer", key="1", **words).json()["saved"] == "1"
+        answers.rename(served.folder / "moved.jsonl")
+        refused = post(client, "/api/answer", key="2", **words)
+        assert refused.status_code == 400
+        assert "answers.jsonl was deleted or replaced" in refused.text
+        (served.folder / "moved.jsonl").rename(answers)
+        assert post(client, "/api/answer", key="2", **words).json()["saved"] == "2"

@@ -10,6 +10,7 @@ import click
 
 from tupi.cli.inputs import check_outputs, input_options
 from tupi.cli.options import whole_number
+from tupi.cli.showing import shown
 from tupi.inputs.files import InputFiles, Inputs
 from tupi.judging.evidence import amount
 from tupi.runtime.errors import InputError
@@ -66,7 +67,7 @@ def compare(
     from tupi.methods import make_method
     from tupi.methods import methods as method_names
     from tupi.research.demo import demo_case
-    from tupi.results.writing import write_table
+    from tupi.results.writing import destination, write_table
 
     _check_demand(demo, files)
     _check_outputs(out, plot, files)
@@ -106,7 +107,7 @@ def compare(
     if out is not None:
         write_table(found.table, out)
     if plot is not None:
-        found.plot(plot)
+        found.plot(destination(plot))
 
 
 def _check_demand(demo: bool, files: InputFiles) -> None:
@@ -161,7 +162,7 @@ def _print(found: Comparison) -> None:
     console.print(table)
     for row in rows:
         if row["reason"]:
-            console.print(f"{row['method']}: {row['reason']}", markup=False, soft_wrap=True)
+            console.print(shown(f"{row['method']}: {row['reason']}"), markup=False, soft_wrap=True)
     console.print(
         "Each interval is about one method; the best of many is a little better here than it will be elsewhere.",
         markup=False,

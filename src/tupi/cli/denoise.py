@@ -9,6 +9,7 @@ import click
 
 from tupi.cli.inputs import check_outputs, input_options
 from tupi.inputs.files import SUFFIXES, InputFiles
+from tupi.inputs.files.reading import SEPARATORS
 from tupi.runtime.errors import InputError
 
 EXAMPLE = """\b
@@ -51,6 +52,11 @@ Examples:
     metavar="FOLDER",
     help="With --scheduler: save where the run stands, and go on from there if it was interrupted.",
 )
+@click.option(
+    "--escape-formulas",
+    is_flag=True,
+    help="Put a ' before ids in CSV and TSV files that a spreadsheet would run as formulas (=, +, -, @).",
+)
 @click.option("--quiet", is_flag=True, help="No progress bar and no summary.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def denoise(
@@ -67,6 +73,7 @@ def denoise(
     memory_limit: str | None,
     scheduler: str | None,
     checkpoint: Path | None,
+    escape_formulas: bool,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -90,7 +97,7 @@ def denoise(
     )
     from tupi.cli.progress import ProgressBar
     from tupi.methods import make_method
-    from tupi.results.writing import write_result
+    from tupi.results.writing import destination, formula_ids, write_result
 
     if scheduler is not None:
         from tupi.cli.scale import denoise_on_cluster, print_cluster_summary
@@ -138,11 +145,17 @@ def denoise(
         )
         assert isinstance(result, tupi.Denoised)  # Dask was refused above
         bar.say("Writing")
-        written = {"out": str(write_result(result, out))}
+        write_result(result, out, escape_formulas)
         if report is not None:
-            written["report"] = str(result.report(report))
+            result.report(destination(report))
         if save is not None:
-            written["save"] = str(result.save(save))
+            result.save(destination(save))
+    written = {name: str(path) for name, path in (("out", out), ("report", report), ("save", save)) if path is not None}
+    if out.suffix.lower() in SEPARATORS and not escape_formulas and (formulas := formula_ids(result)):
+        warned.append(
+            f"{formulas} id(s) in {out} begin with =, +, - or @, which a spreadsheet runs as formulas; "
+            "--escape-formulas puts a ' before them."
+        )
     print_warnings(warned)
     if as_json:
         print_json(facts(result, inputs, written, warned))

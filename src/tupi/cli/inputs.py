@@ -12,7 +12,7 @@ import click
 from tupi.cli.options import whole_number
 from tupi.inputs.files import InputFiles
 from tupi.inputs.files.reading import split_key
-from tupi.results.writing import check_output
+from tupi.results.writing import check_output, destination
 from tupi.runtime.errors import InputError
 
 Command = Callable[..., None]
@@ -115,6 +115,8 @@ def named_paths(features: tuple[str, ...]) -> dict[str, str]:
         name, found, path = entry.partition("=")
         if not (found and name.strip() and path):
             raise InputError(f"--features: found {entry!r}; accepted: a name and a file, such as gist=gist.npy.")
+        if not name.isprintable():  # also what is not UTF-8: reports and tables could not be written
+            raise InputError(f"--features: the name {name!r} cannot be printed; accepted: letters, digits and signs.")
         if name.strip() in paths:
             raise InputError(f"--features: two views are called {name.strip()!r}; accepted: unique names.")
         paths[name.strip()] = path
@@ -131,14 +133,15 @@ def check_outputs(outputs: Outputs, files: InputFiles) -> None:
     files : InputFiles
         What is read.
     """
-    read = {split_key(path)[0].resolve() for path in files.paths}
+    read = {destination(split_key(path)[0]).resolve() for path in files.paths}
     taken: dict[Path, str] = {}
     for option, (path, suffixes) in outputs.items():
         if path is None:
             continue
         check_output(option, path, suffixes)
-        if path.resolve() in read:
+        place = path.resolve()
+        if place in read:
             raise InputError(f"{option}: {path} is one of the input files; accepted: another file.")
-        if path.resolve() in taken:
-            raise InputError(f"{option}: {path} is also {taken[path.resolve()]}; accepted: another file.")
-        taken[path.resolve()] = option
+        if place in taken:
+            raise InputError(f"{option}: {path} is also {taken[place]}; accepted: another file.")
+        taken[place] = option

@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tupi import __version__
+from tupi.cli.showing import shown
 from tupi.inputs.files import Inputs
 from tupi.judging.metrics import PER_CENT
 from tupi.results.result import Denoised
@@ -58,7 +59,7 @@ def print_warnings(warned: list[str]) -> None:
 
 def _say(console: Console, sentence: str) -> None:
     """Print a sentence; a terminal breaks it between words, and a file or another program gets it as one line."""
-    console.print(sentence, markup=False, soft_wrap=not console.is_terminal)
+    console.print(shown(sentence), markup=False, soft_wrap=not console.is_terminal)
 
 
 def facts(result: Denoised, inputs: Inputs, written: dict[str, str], warned: list[str]) -> dict[str, Any]:
@@ -92,7 +93,8 @@ def common_facts(result: Denoised | DistributedDenoised, written: dict[str, str]
 
 def print_json(value: Any) -> None:
     """Print strict JSON: what is not a finite number becomes null."""
-    click.echo(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False)
+    click.echo(text.encode("utf-8", "backslashreplace").decode())  # names of files need not be UTF-8
 
 
 def print_reading(sentences: Sequence[str]) -> None:
@@ -148,7 +150,7 @@ def _views_table(result: Denoised) -> Table:
     frame = result.dependence.assign(weight=result.weights.iloc[-1])  # methods without weights leave this empty
     for view, row in frame.iterrows():
         table.add_row(
-            str(view),
+            Text(shown(view)),  # plain text: brackets in a name are no markup
             _share(row["weight"]) if result.changed else "unused",
             f"{row['before']:.3f}",
             f"{row['after']:.3f}",

@@ -10,6 +10,8 @@ from typing import Any, Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from tupi.cli.showing import shown
+
 
 class _Bar:
     """A bar on stderr that is gone when the work is done; nothing where there is nobody to show it to."""
@@ -54,7 +56,7 @@ class ProgressBar(_Bar):
                 BarColumn(bar_width=20),
                 TimeElapsedColumn(),
                 *(() if parts is None else (TimeRemainingColumn(), TextColumn("left,"))),
-                TextColumn("{task.description}"),
+                TextColumn("{task.description}", markup=False),
                 console=Console(stderr=True),
                 transient=True,
             )
@@ -79,7 +81,7 @@ class ProgressBar(_Bar):
 
     def _update(self, description: str, **fields: Any) -> None:
         if self._bar is not None:
-            self._bar.update(self._task, description=description, **fields)
+            self._bar.update(self._task, description=shown(description), **fields)
 
 
 class WorkBar(_Bar):

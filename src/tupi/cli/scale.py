@@ -12,6 +12,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from tupi.cli.showing import shown
 from tupi.inputs.checks import check_row_count
 from tupi.inputs.files import InputFiles
 from tupi.runtime.errors import InputError
@@ -217,8 +218,9 @@ def print_cluster_summary(result: DistributedDenoised, out: Path) -> None:
     """Print what a person wants to know about a run on a cluster."""
     n = result.initial.shape[0]
     click.echo(f"{n:,} items, method {result.method}, {result.params['n_iter']} steps")
-    click.echo(result.dependence.assign(weight=result.weights.iloc[-1]).to_string(float_format="{:.3f}".format))
+    table = result.dependence.assign(weight=result.weights.iloc[-1]).rename(index=shown)
+    click.echo(table.to_string(float_format="{:.3f}".format))
     if result.evidence is not None:
         click.echo(result.evidence.sentence)
     for line in (*result.notes, f"Wrote {out}."):
-        click.echo(line)
+        click.echo(shown(line))

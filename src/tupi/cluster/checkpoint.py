@@ -1,8 +1,8 @@
 """Checkpoints: where runs stand, every few steps, in a folder that client and workers share.
 
 A checkpoint is a folder ``step-00010`` with one file of positions per block, written by the workers, and a file
-``state.npz`` of everything else, written last: a checkpoint without it does not count. Reading one back also cuts the
-chain of moves that Dask would have to repeat if a worker died.
+``state.npz`` of everything else, written last: a checkpoint without it does not count, nor does one of which a file is
+damaged. Reading one back also cuts the chain of moves that Dask would have to repeat if a worker died.
 """
 
 from __future__ import annotations
@@ -25,16 +25,24 @@ from tupi.cluster.search import NOTHING, Best, Search
 from tupi.runtime.atomic import replacing
 from tupi.runtime.errors import InputError
 
-FORMAT = 3  # 2 kept labelled items' predictions standardised; 1 knew its data by their mean and spread only
+FORMAT = 4  # 3 had no checksums; 2 kept labelled predictions standardised; 1 knew its data by mean and spread only
 KEPT = 2  # checkpoints
 Array = NDArray[Any]
 
 
-def write_positions(trial: Trial, path: Path) -> bool:
-    """Write a block's positions to a file, whole or not at all."""
+def write_positions(trial: Trial, path: Path) -> str:
+    """Write a block's positions to a file, whole or not at all, and return their fingerprint."""
     with replacing(path) as temporary, temporary.open("wb") as file:
         np.save(file, trial.x, allow_pickle=False)
-    return True
+    return fingerprint(trial.x)
+
+
+def is_whole(path: Path, written: str) -> bool:
+    """Return whether a file holds the positions that were written: others would lead compiled code out of bounds."""
+    try:
+        return fingerprint(np.load(path, allow_pickle=False)) == written
+    except Exception:  # numpy finds many words for what is no array
+        return False
 
 
 def read_positions(path: Path) -> Trial:
@@ -71,6 +79,7 @@ class Checkpoint:
 
     def __init__(self, folder: str | Path, every: int, key: str) -> None:
         self.folder, self.every, self.key = Path(folder).resolve(), every, key
+        self.damaged: list[str] = []  # names of checkpoints that could not be read
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
@@ -80,13 +89,18 @@ class Checkpoint:
         return sorted(path.parent for path in self.folder.glob("step-*/state.npz"))
 
     def resume(self, search: Search, engine: DaskEngine) -> int:
-        """Bring a search to where the last checkpoint left it; return the step, 0 if there is none."""
-        saved = self._saved()
-        if not saved:
-            return 0
-        with np.load(saved[-1] / "state.npz", allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        meta = json.loads(str(arrays["meta"]))
+        """Bring a search to where the last whole checkpoint left it; return the step, 0 if there is none."""
+        for folder in reversed(self._saved()):
+            opened = _opened(folder)
+            if opened is not None:
+                self._check(opened[1])
+                if _whole(engine.blocks, folder, opened[1]["checksums"]):
+                    return self._take(search, engine, folder, *opened)
+            self.damaged.append(folder.name)
+        return 0
+
+    def _check(self, meta: dict[str, Any]) -> None:
+        """Complain about a checkpoint of another version or another run."""
         if meta["format"] != FORMAT:
             raise InputError(
                 f"checkpoint: {str(self.folder)!r} was written by another version of tupi (format {meta['format']}); "
@@ -97,6 +111,11 @@ class Checkpoint:
                 f"checkpoint: {str(self.folder)!r} holds a run with other inputs or settings; accepted: the same ones, "
                 "or an empty folder."
             )
+
+    def _take(
+        self, search: Search, engine: DaskEngine, folder: Path, arrays: dict[str, Array], meta: dict[str, Any]
+    ) -> int:
+        """Bring a search to where a checkpoint left it; return the step."""
         for k, (trajectory, run) in enumerate(zip(search.trajectories, search.runs, strict=True)):
             trajectory.steps = [
                 Step(t, NOTHING, arrays[f"weights-{k}"][t], arrays[f"dependence-{k}"][t], tuple(energies))
@@ -107,11 +126,11 @@ class Checkpoint:
             run.t = meta["t"][k]
             run.minimizer.length = meta["length"][k]
             run.minimizer._curvatures.extend(meta["curvatures"][k])
-        trials = _read(engine.blocks, saved[-1], "block")
+        trials = _read(engine.blocks, folder, "block")
         for row, k in enumerate(meta["live"]):
             search.runs[k].state = _state(engine, arrays, f"state-{k}", trials, len(meta["live"]), row)
         if meta["best"] is not None:
-            trials = _read(engine.blocks, saved[-1], "best")
+            trials = _read(engine.blocks, folder, "best")
             setting, t = meta["best"]
             search.best = Best(setting, t, _state(engine, arrays, "best", trials, 1, 0))
         return max(meta["t"])
@@ -125,14 +144,17 @@ class Checkpoint:
             return
         folder = self.folder / f"step-{t:05d}"
         folder.mkdir(exist_ok=True)
-        trials = _through_files(runs[0].state.blocks, gathered([run.state for run in runs]), folder, "block")
+        checksums: dict[str, list[str]] = {}
+        blocks = runs[0].state.blocks
+        trials, checksums["block"] = _through_files(blocks, gathered([run.state for run in runs]), folder, "block")
         arrays: dict[str, Any] = {}
         for row, (k, run) in enumerate(zip(live, runs, strict=True)):
             run.state = replace(run.state, trials=trials, rows=len(runs), run=row, moved=False)
             arrays |= _arrays(run.state, f"state-{k}")
         if search.best is not None:
             state = search.best.state
-            state = replace(state, trials=_through_files(state.blocks, state.trials, folder, "best"))
+            best, checksums["best"] = _through_files(state.blocks, state.trials, folder, "best")
+            state = replace(state, trials=best)
             search.best = replace(search.best, state=state)
             arrays |= _arrays(state, "best")
         for k, trajectory in enumerate(search.trajectories):
@@ -140,7 +162,8 @@ class Checkpoint:
             arrays[f"dependence-{k}"] = np.array([step.dependence for step in trajectory.steps])
             arrays[f"values-{k}"] = np.array(trajectory.labelled)
         with replacing(folder / "state.npz") as temporary, temporary.open("wb") as file:
-            np.savez(file, meta=np.array(json.dumps(self._meta(search, live))), **arrays)
+            meta = self._meta(search, live) | {"checksums": checksums}
+            np.savez(file, meta=np.array(json.dumps(meta)), **arrays)
         for old in self._saved()[:-KEPT]:
             shutil.rmtree(old, ignore_errors=True)
 
@@ -181,11 +204,28 @@ def _paths(blocks: Blocks, folder: Path, name: str) -> list[Path]:
     return [folder / f"{name}-{b:05d}.npy" for b in range(len(blocks.counts))]
 
 
-def _through_files(blocks: Blocks, trials: list[Any], folder: Path, name: str) -> list[Any]:
-    """Write positions and return them as read back from the files, which is all that Dask then has to remember."""
+def _opened(folder: Path) -> tuple[dict[str, Array], dict[str, Any]] | None:
+    """Return the arrays of a checkpoint's state and the facts among them, or None if the file is damaged."""
+    try:
+        with np.load(folder / "state.npz", allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        return arrays, json.loads(str(arrays["meta"]))
+    except Exception:  # zipfile, zlib and numpy find many words for what is no archive
+        return None
+
+
+def _whole(blocks: Blocks, folder: Path, checksums: dict[str, list[str]]) -> bool:
+    """Return whether the files of all blocks hold what was written."""
+    paths = [path for name in checksums for path in _paths(blocks, folder, name)]
+    written = [checksum for each in checksums.values() for checksum in each]
+    return all(blocks.client.gather(blocks.client.map(is_whole, paths, written, pure=False)))
+
+
+def _through_files(blocks: Blocks, trials: list[Any], folder: Path, name: str) -> tuple[list[Any], list[str]]:
+    """Write positions; return them as read back, all that Dask then has to remember, and their fingerprints."""
     paths = _paths(blocks, folder, name)
-    blocks.client.gather(blocks.client.map(write_positions, trials, paths, pure=False))
-    return _read(blocks, folder, name)
+    checksums = blocks.client.gather(blocks.client.map(write_positions, trials, paths, pure=False))
+    return _read(blocks, folder, name), checksums
 
 
 def _read(blocks: Blocks, folder: Path, name: str) -> list[Any]:

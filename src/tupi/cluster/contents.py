@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.inputs.checks import Gaps, check_finite, check_predictions, check_whole_rows
+from tupi.inputs.checks import Gaps, check_finite, check_predictions, check_taking_part, check_whole_rows
 from tupi.inputs.statistics import Statistics
 from tupi.inputs.views import called_view, examine
 
@@ -67,10 +67,12 @@ class Contents:
 
     def check(self, names: Sequence[str]) -> None:
         """Complain about predictions and views that cannot be used, given the names of the views."""
-        check_predictions(self.n, self.broken, self.first_broken, self.high > self.low)
+        largest = max(abs(self.low), abs(self.high)) if self.scores.count else 0.0
+        check_predictions(self.n, self.broken, self.first_broken, True, largest)
         for name, gaps in zip(names, self.gaps, strict=True):
             check_finite(called_view(name), gaps)
             check_whole_rows(called_view(name), gaps, "or rows missing as a whole")
+        check_taking_part(self.scores.count, self.high > self.low)
 
 
 def contents_of(scores: Array, *views: Array, first: int, picks: Sequence[Array]) -> tuple[Contents, list[Array]]:

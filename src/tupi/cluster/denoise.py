@@ -57,7 +57,7 @@ class ClusterOptions:
     memory_limit: str | int | None = None
 
     def __post_init__(self) -> None:
-        check_positive("checkpoint_every", self.checkpoint_every, whole=True, least=1)
+        check_positive("checkpoint_every", self.checkpoint_every, whole=True, least=1, optional=False)
 
 
 def denoise_distributed(
@@ -97,6 +97,7 @@ def denoise_distributed(
             key = _key(problem, settings, checked, random_state)
             checkpoint = Checkpoint(options.checkpoint, options.checkpoint_every, key)
             t = checkpoint.resume(search, engine)
+            notes = (*notes, *(f"Checkpoint {name} was damaged and left aside." for name in checkpoint.damaged))
             if t:
                 notes = (*notes, f"Resumed after step {t} from {checkpoint.folder}.")
         votes = [] if labelled is None else labelled.votes(search.trajectories, chosen.patience)

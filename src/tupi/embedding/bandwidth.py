@@ -24,21 +24,21 @@ from scipy.spatial.distance import pdist
 from tupi.runtime.errors import InputError, nearest
 
 RULES = ("std-squared", "std", "std-as-sigma", "median")
+WIDTHS = (1e-3, 1e6)  # what sigma2 may be, in units of standardised columns: beyond, no items are alike, or all
 SAMPLE = 1000  # rows whose distances are looked at where a rule needs the distances themselves
 
 
 def check_bandwidth(bandwidth: Any, name: str = "bandwidth") -> str | float:
-    """Return a bandwidth rule or a positive number; complain about anything else, naming the argument."""
-    if isinstance(bandwidth, str):
-        if bandwidth not in RULES:
-            raise InputError(
-                f"{name}: found {bandwidth!r}; accepted: {', '.join(RULES)} or a positive number."
-                f"{nearest(bandwidth, RULES)}"
-            )
+    """Return a bandwidth rule or a width; complain about anything else, naming the argument."""
+    low, high = WIDTHS
+    is_number = isinstance(bandwidth, (int, float, np.integer, np.floating)) and not isinstance(bandwidth, bool)
+    if is_number and low <= bandwidth <= high:
+        return float(bandwidth)
+    if isinstance(bandwidth, str) and bandwidth in RULES:
         return bandwidth
-    if not isinstance(bandwidth, (int, float, np.number)) or not np.isfinite(bandwidth) or bandwidth <= 0:
-        raise InputError(f"{name}: found {bandwidth!r}; accepted: {', '.join(RULES)} or a positive number.")
-    return float(bandwidth)
+    hint = nearest(bandwidth, RULES) if isinstance(bandwidth, str) else ""
+    accepted = f"{', '.join(RULES)} or a number from {low:g} to {high:g}"
+    raise InputError(f"{name}: found {bandwidth!r}; accepted: {accepted}.{hint}")
 
 
 def squared_bandwidth(X: NDArray[np.float64], bandwidth: str | float = "std-squared") -> float:

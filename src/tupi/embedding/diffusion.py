@@ -20,6 +20,19 @@ def normalized_adjacency(X: NDArray[np.float64], n_neighbors: int = N_NEIGHBORS)
     return sp.csr_array(root @ graph.weights @ root)
 
 
+def shared_by_equals(X: NDArray[np.float64], vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return vectors with the mean over equal rows of ``X`` in each of these rows.
+
+    Of two equal items, a third one may have only one among its neighbours, so that the graph tells them apart.
+    """
+    _, which, counts = np.unique(X, axis=0, return_inverse=True, return_counts=True)
+    if len(counts) == len(X):
+        return vectors
+    members = sp.csr_array((np.ones(len(X)), which.ravel(), np.arange(len(X) + 1)), shape=(len(X), len(counts)))
+    sums: NDArray[np.float64] = np.asarray(members.T @ vectors)
+    return (sums / counts[:, None])[which.ravel()]
+
+
 def diffusion_features(
     X: NDArray[np.float64], rank: int, n_neighbors: int = N_NEIGHBORS, time: float = TIME
 ) -> NDArray[np.float64]:
@@ -35,10 +48,11 @@ def diffusion_features(
         # The start vector is the same for every item order, so the result is, up to the solver's tolerance.
         start = np.asarray(adjacency @ np.ones(n)) + X[:, 0]
         values, vectors = eigsh(adjacency, k=rank, which="LA", v0=start, tol=1e-10)
-    return vectors[:, -rank:] * np.exp(-0.5 * time * (1.0 - values[-rank:]))
+    return shared_by_equals(X, vectors[:, -rank:]) * np.exp(-0.5 * time * (1.0 - values[-rank:]))
 
 
 def diffusion_matrix(X: NDArray[np.float64], n_neighbors: int = N_NEIGHBORS, time: float = TIME) -> NDArray[np.float64]:
     """Return the whole diffusion kernel matrix, O(n^2) memory and O(n^3) time."""
     values, vectors = np.linalg.eigh(normalized_adjacency(X, n_neighbors).toarray())
+    vectors = shared_by_equals(X, vectors)
     return (vectors * np.exp(-time * (1.0 - values))) @ vectors.T

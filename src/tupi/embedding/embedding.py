@@ -19,6 +19,7 @@ from tupi.runtime.storage import Memory, Scratch, Storage
 from tupi.runtime.threads import in_order
 
 KERNELS = ("gaussian", "diffusion")
+MAX_RANK = 2000  # basis points: the eigenvectors of their kernel take seconds, of more than these minutes
 LANES = 16  # floats per vector register: rows whose length is a multiple leave no remainder
 Matrix = NDArray[np.float64]
 
@@ -64,12 +65,17 @@ class EmbeddingOptions:
         if self.scaling not in ("columns", "view"):
             raise InputError(f"scaling: found {self.scaling!r}; accepted: columns, view.")
         check_bandwidth(self.bandwidth)
-        for name in ("rank", "n_neighbors"):
-            value = getattr(self, name)
-            if not isinstance(value, (int, np.integer)) or value < 2:
-                raise InputError(f"{name}: found {value!r}; accepted: a whole number of at least 2.")
+        check_rank(self.rank)
+        if not isinstance(self.n_neighbors, (int, np.integer)) or self.n_neighbors < 2:
+            raise InputError(f"n_neighbors: found {self.n_neighbors!r}; accepted: a whole number of at least 2.")
         if not isinstance(self.time, (int, float, np.number)) or not 0 < self.time < np.inf:
             raise InputError(f"time: found {self.time!r}; accepted: a positive number.")
+
+
+def check_rank(rank: Any, otherwise: str = "") -> None:
+    """Complain unless a number of basis points can be had, saying what else is accepted."""
+    if not isinstance(rank, (int, np.integer)) or not 2 <= rank <= MAX_RANK:
+        raise InputError(f"rank: found {rank!r}; accepted: {otherwise}a whole number from 2 to {MAX_RANK}.")
 
 
 @dataclass(frozen=True, eq=False)

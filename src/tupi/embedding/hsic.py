@@ -17,9 +17,10 @@ from scipy.stats import gamma
 
 from tupi.embedding.bandwidth import squared_bandwidth
 from tupi.embedding.basis import basis_points, sample_view
-from tupi.embedding.embedding import Embedding, EmbeddingOptions, Moments, centered
+from tupi.embedding.embedding import Embedding, EmbeddingOptions, Moments, centered, check_rank
 from tupi.embedding.gaussian import kernel_matrix, nystrom_features
 from tupi.embedding.predictions import PredictionKernel
+from tupi.inputs.checks import check_seed
 from tupi.inputs.types import Table
 from tupi.inputs.views import BLOCK, View, as_encoded, check_impute
 from tupi.runtime.errors import InputError, nearest
@@ -84,6 +85,7 @@ def hsic(
     if len(rules) != 2:
         raise InputError(f"bandwidth: found {len(rules)} rules; accepted: one, or one for x and one for y.")
     check_impute(impute)
+    random_state = check_seed(random_state)
     views = _checked("x", x, impute), _checked("y", y, impute)
     n = views[0].n
     if n != views[1].n:
@@ -97,15 +99,15 @@ def hsic(
         kernels = [_kernel(view, rule) for view, rule in zip(views, rules, strict=True)]
         value = biased_from_kernels if estimator == "biased" else unbiased_from_kernels
     else:
-        if not isinstance(rank, (int, np.integer)) or rank < 2:
-            raise InputError(f"rank: found {rank!r}; accepted: None, or a whole number of at least 2.")
+        check_rank(rank, "None, or ")
         kernels = [_factor(view, int(rank), rule, random_state) for view, rule in zip(views, rules, strict=True)]
         value = biased_from_factors if estimator == "biased" else unbiased_from_factors
     A, B = kernels
     if not normalized:
         return value(A, B)
     scale = value(A, A) * value(B, B)
-    return value(A, B) / float(np.sqrt(scale)) if scale > 0 else 0.0
+    share = value(A, B) / float(np.sqrt(scale)) if scale > 0 else 0.0
+    return min(max(share, 0.0), 1.0) if estimator == "biased" else share  # rounding, where kernels are nearly constant
 
 
 def view_dependence(embedding: Embedding, f: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -118,8 +120,9 @@ def view_dependence(embedding: Embedding, f: NDArray[np.float64]) -> NDArray[np.
     f : ndarray of shape (n,)
         Predictions, in the embedding's order.
     """
+    f = f / (np.abs(f).max() or 1.0)  # squares of large numbers would not be finite
     scale = f.std()
-    if scale <= CONSTANT * np.abs(f).max():
+    if scale <= CONSTANT:
         return np.zeros(len(embedding.names))
     f = (f - f.mean()) / scale
     kernel = PredictionKernel(f, squared_bandwidth(np.sort(f)[:, None], DEFAULTS.bandwidth), DEFAULTS.rank)

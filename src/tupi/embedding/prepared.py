@@ -60,8 +60,8 @@ class Prepared:
         self.problem, self.random_state, self.progress = problem, random_state, progress
         self.memory_limit = memory_limit
         self.items: NDArray[np.int64] = np.flatnonzero(problem.covered)
-        standard, self.scale, self.shift = standardize(problem.columns, problem.covered)
-        self.f: NDArray[np.float64] = standard[self.items]
+        self.f: NDArray[np.float64]
+        self.f, self.scale, self.shift = standardize(problem.columns, problem.covered)
         on_disk = any(view.on_disk for view in problem.views)
         self.order: NDArray[np.int64] = (
             np.arange(len(self.items)) if on_disk else np.argsort(self.f[:, 0], kind="stable")

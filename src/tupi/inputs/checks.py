@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from tupi.runtime.errors import InputError
 
 MIN_ITEMS = 10
+LARGEST_PREDICTION = 1e305  # differences of larger numbers are not finite
+MAGNITUDES = (1e-100, 1e100)  # of labels, whose squares are summed: beyond, sums are infinite or zero
+LAST_SEED = 2**32 - 1  # the largest that scikit-learn takes
 SHOWN = 3  # rows with missing values that a message names
 Array = NDArray[Any]
 
@@ -123,7 +126,7 @@ def check_prediction_shape(shape: tuple[int, ...], task: str) -> None:
         raise InputError(f"predictions: found shape {shape} for task {task!r}; accepted: shape {accepted}.")
 
 
-def check_predictions(n: int, broken: int, first_broken: int, differ: bool) -> None:
+def check_predictions(n: int, broken: int, first_broken: int, differ: bool, largest: float) -> None:
     """Complain about predictions that cannot be used.
 
     Parameters
@@ -134,6 +137,8 @@ def check_predictions(n: int, broken: int, first_broken: int, differ: bool) -> N
         How many values are NaN or infinite, and the item of the first; any number if there are none.
     differ : bool
         Whether the predictions differ between items.
+    largest : float
+        The largest magnitude among them.
     """
     if n < MIN_ITEMS:
         raise InputError(f"predictions: found {n} item(s); accepted: at least {MIN_ITEMS}.")
@@ -144,3 +149,37 @@ def check_predictions(n: int, broken: int, first_broken: int, differ: bool) -> N
         )
     if not differ:
         raise InputError("predictions: all are equal; accepted: predictions that differ between items.")
+    if largest > LARGEST_PREDICTION:
+        raise InputError(
+            f"predictions: found a number of magnitude {largest:.3g}; accepted: at most {LARGEST_PREDICTION:g}."
+        )
+
+
+def check_taking_part(n: int, differ: bool) -> None:
+    """Complain if too few items have features to learn from, or if the predictions of those do not differ."""
+    if n < MIN_ITEMS:
+        raise InputError(f"features: {n} item(s) have any; accepted: features of at least {MIN_ITEMS} items.")
+    if not differ:
+        raise InputError(
+            "predictions: those of the items that have features are all equal; accepted: predictions that differ "
+            "between items."
+        )
+
+
+def check_magnitude(called: str, values: Array, why: str = "") -> None:
+    """Complain about numbers of which squares cannot be summed, saying why it matters if that is not plain."""
+    least, most = MAGNITUDES
+    largest = float(np.abs(values).max(initial=0.0))
+    if not least <= largest <= most:
+        raise InputError(
+            f"{called}: the largest magnitude is {largest:.3g}; accepted{why}: from {least:g} to {most:g}, in other "
+            "units if need be."
+        )
+
+
+def check_seed(random_state: Any) -> int:
+    """Return a seed as a whole number; complain about anything else."""
+    whole = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool)
+    if not whole or not 0 <= random_state <= LAST_SEED:
+        raise InputError(f"random_state: found {random_state!r}; accepted: a whole number from 0 to {LAST_SEED}.")
+    return int(random_state)

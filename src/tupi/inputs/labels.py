@@ -112,7 +112,13 @@ def as_labels(
 
 def _one_dimensional(labels: Any) -> Array:
     # Nullable and categorical columns become plain objects; numbers among them are converted later.
-    array = labels.astype(object).to_numpy() if isinstance(labels, (pd.Series, pd.Index)) else unmasked(labels)
+    if isinstance(labels, (pd.Series, pd.Index)):
+        array = labels.astype(object).to_numpy()
+    else:
+        try:
+            array = unmasked(labels)
+        except ValueError:
+            raise InputError("labels: found rows of different lengths; accepted: a one-dimensional array.") from None
     if array.ndim != 1:
         raise InputError(f"labels: found an array of shape {array.shape}; accepted: a one-dimensional array.")
     return array

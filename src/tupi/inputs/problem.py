@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tupi.inputs.checks import check_prediction_shape, check_predictions
+from tupi.inputs.checks import check_magnitude, check_prediction_shape, check_predictions, check_taking_part
 from tupi.inputs.classes import check_names, class_numbers
 from tupi.inputs.frames import PANDAS, as_pandas, library_of
-from tupi.inputs.labels import Labels, Pairs, as_labels
+from tupi.inputs.labels import Labels, Pairs, Values, as_labels
 from tupi.inputs.numbers import as_numbers
 from tupi.inputs.tables import Encoding
 from tupi.inputs.views import View, as_views, named_views
@@ -96,16 +96,19 @@ def standardize(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return columns with mean 0 and deviation 1, and how to undo it: ``columns * scale + shift``.
 
-    Statistics are taken over ``items``. Magnitudes from 1e-300 to 1e300 are safe.
+    Only the rows ``items`` count and are returned; None takes all. A column that does not vary becomes zero exactly.
+    Magnitudes from 1e-300 to 1e300 are safe.
     """
-    unit = np.abs(columns).max(axis=0)
+    rows = columns if items is None else columns[items]
+    unit = np.abs(rows).max(axis=0)
     unit[unit == 0] = 1.0
-    scaled = columns / unit
-    basis = scaled if items is None else scaled[items]
-    center = basis.mean(axis=0)
-    deviation = basis.std(axis=0)
-    deviation[deviation == 0] = 1.0
-    return (scaled - center) / deviation, deviation * unit, center * unit
+    scaled = rows / unit
+    deviation = scaled.std(axis=0)
+    # The mean of equal numbers may differ from them in the last digit, which would then count as all there is.
+    constant = (scaled == scaled[0]).all(axis=0) | (deviation == 0)
+    center = np.where(constant, scaled[0], scaled.mean(axis=0))
+    deviation[constant] = 1.0
+    return np.where(constant, 0.0, (scaled - center) / deviation), deviation * unit, center * unit
 
 
 def make_problem(
@@ -131,7 +134,7 @@ def make_problem(
     else:
         checked = as_labels(labels, len(initial), index)
     views, encodings = as_views(features, len(initial), index, impute)
-    return Problem(
+    problem = Problem(
         initial=initial,
         views=views,
         labels=checked,
@@ -141,6 +144,13 @@ def make_problem(
         encodings=encodings,
         library=library,
     )
+    taking_part = problem.columns[problem.covered]
+    check_taking_part(len(taking_part), bool((taking_part != taking_part[:1]).any()))
+    if isinstance(checked, Values):
+        check_magnitude("labels", checked.values)
+    if isinstance(checked, Values) and task == "regression":
+        check_magnitude("predictions", initial, " for regression with labels, which have their units")
+    return problem
 
 
 def _as_predictions(predictions: Any, task: str) -> NDArray[np.float64]:
@@ -150,7 +160,8 @@ def _as_predictions(predictions: Any, task: str) -> NDArray[np.float64]:
     check_prediction_shape(array.shape, task)
     broken = np.argwhere(~np.isfinite(array))
     first_broken = int(broken[0][0]) if len(broken) else -1
-    check_predictions(len(array), len(broken), first_broken, bool((array != array[:1]).any()))
+    largest = float(np.abs(array).max(initial=0.0))
+    check_predictions(len(array), len(broken), first_broken, bool((array != array[:1]).any()), largest)
     array = np.ascontiguousarray(array)
     array.setflags(write=False)
     return array

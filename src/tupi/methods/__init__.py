@@ -77,7 +77,7 @@ def make_method(method: Any, params: dict[str, Any], caller: str | None = None) 
                 f"{next(iter(params))}: found beside a configured method object; accepted: one of the two."
             )
         return method
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         hint = nearest(str(method), METHODS)
         raise InputError(f"method: found {method!r}; accepted: {', '.join(METHODS)}, or a method object.{hint}")
     known = _parameters(METHODS[method])

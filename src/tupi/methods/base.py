@@ -97,9 +97,9 @@ class Method(ABC):
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
-def check_positive(name: str, value: Any, whole: bool = False, least: float = 0.0) -> None:
-    """Complain unless the value is None or a positive (whole) number of at least ``least``."""
-    if value is None:
+def check_positive(name: str, value: Any, whole: bool = False, least: float = 0.0, optional: bool = True) -> None:
+    """Complain unless the value is a positive (whole) number of at least ``least``, or None where that is optional."""
+    if value is None and optional:
         return
     kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
     good = isinstance(value, kinds) and not isinstance(value, bool) and np.isfinite(value)

@@ -21,7 +21,6 @@ from tupi.methods.base import Fit, Method, check_positive
 from tupi.methods.columns import initial_values
 from tupi.methods.spreading import best_setting, check_alpha, kernel_blocks, labelled_kernel, tuning_rows
 from tupi.methods.supervised import finished, known_items
-from tupi.runtime.errors import InputError
 
 CORRECT_GRID = (0.99, 0.9)
 SCALE_GRID = (1.0, 0.5, 0.25)
@@ -75,9 +74,7 @@ class CorrectAndSmooth(Method):
         check_positive("scale", self.scale)
         if self.alpha_smooth != 0:
             check_alpha("alpha_smooth", self.alpha_smooth)
-        if self.n_neighbors is None:
-            raise InputError("n_neighbors: found None; accepted: a whole number of at least 1.")
-        check_positive("n_neighbors", self.n_neighbors, whole=True, least=1)
+        check_positive("n_neighbors", self.n_neighbors, whole=True, least=1, optional=False)
 
     def settings(self) -> list[Setting]:
         """Return complete settings."""

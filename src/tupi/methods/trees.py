@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 
 from tupi.algorithm.trajectory import Watch
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels
 from tupi.methods.base import Fit, Method, check_positive
-from tupi.methods.supervised import Array, finished, known_items, predict_all, stacked_views, view_columns
+from tupi.methods.supervised import Array, Positions, finished, known_items, predict_all, stacked_views, view_columns
 from tupi.runtime.errors import InputError
 
 
@@ -22,7 +23,8 @@ class Trees(Method):
 
     Nothing is tuned: averages of many full-grown random trees hardly depend on their settings, and a choice between
     leaf sizes by a few dozen labels would be noise. Labels must be values; an item that lacks a view gets that view's
-    mean.
+    mean. Rows and columns are put in an order of their content before splits are drawn, and of equal columns one is
+    kept, so that neither the order of items and views nor a copy of a view counts.
 
     Parameters
     ----------
@@ -43,7 +45,7 @@ class Trees(Method):
 
     def __post_init__(self) -> None:
         for name in ("n_estimators", "min_samples_leaf"):
-            check_positive(name, getattr(self, name), whole=True, least=1)
+            check_positive(name, getattr(self, name), whole=True, least=1, optional=False)
         check_positive("max_features", self.max_features)
         if self.max_features is not None and self.max_features > 1:
             raise InputError(f"max_features: found {self.max_features!r}; accepted: a number above 0 and at most 1.")
@@ -56,10 +58,14 @@ class Trees(Method):
         if self.max_features is None:
             settings["max_features"] = "sqrt" if classes else 1.0
         forest = ExtraTreesClassifier(**settings) if classes else ExtraTreesRegressor(**settings)
-        forest.fit(np.hstack([prepared.f[known.rows], stacked_views(prepared, known.rows)]), known.values)
+        X, values = _columns(prepared, prepared.f[known.rows], stacked_views(prepared, known.rows)), known.values
+        rows = _content_order(X, prepared.f[known.rows], values)
+        # Columns come back sorted by content, row by row.
+        _, first, which = np.unique(X[rows], axis=1, return_index=True, return_inverse=True)
+        forest.fit(X[np.ix_(rows, first)], values[rows])
 
         def predict(f: Array, H: Array) -> Array:
-            X = np.hstack([f, H])
+            X = _columns(prepared, f, H)[:, first]
             if not classes:
                 return forest.predict(X)
             chances = np.zeros_like(f)  # a class without labels gets none
@@ -67,9 +73,22 @@ class Trees(Method):
             return chances
 
         predictions = predict_all(prepared, predict)
-        importances = forest.feature_importances_[prepared.f.shape[1] :]
+        shared = forest.feature_importances_ / np.bincount(which)  # equal columns share what the kept one has
+        importances = shared[which][prepared.f.shape[1] :]
         weights = np.array([importances[columns].sum() for columns in view_columns(prepared)])
         share = f"{100 * (1 - importances.sum()):.0f}%" if forest.feature_importances_.any() else "none"
         note = f"Of the trees' gain in purity, {share} is due to splits on the initial predictions."
         del settings["random_state"]
         return finished(prepared, predictions, settings, weights, (note,), watch)
+
+
+def _columns(prepared: Prepared, f: Array, H: Array) -> NDArray[np.float32]:
+    """Return [f, H] as trees see it, on a scale that does not depend on the number of views."""
+    return np.hstack([f, H * np.sqrt(len(prepared.problem.views))]).astype(np.float32)
+
+
+def _content_order(X: NDArray[np.float32], f: Array, values: Array) -> Positions:
+    """Return an order of rows by label, prediction and features, whatever the order of columns."""
+    H = X.astype(np.float64)
+    powers = [np.round(np.sum(H**power, axis=1), 6) for power in (4, 3, 2)]
+    return np.lexsort([*powers, *f.T[::-1], values])

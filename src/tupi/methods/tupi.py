@@ -9,6 +9,7 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tupi.algorithm.choice import choose, follow
 from tupi.algorithm.denoiser import Engine, Run, Step
@@ -109,10 +110,8 @@ class Tupi(Method):
         for name in ("lam", "sigma_w2"):
             check_positive(name, getattr(self, name))
         for name in ("n_iter", "inner_iter", "patience", "n_threads"):
-            check_positive(name, getattr(self, name), whole=True, least=1)
-        for name in ("inner_iter", "patience"):
-            if getattr(self, name) is None:
-                raise InputError(f"{name}: found None; accepted: a whole number of at least 1.")
+            optional = name in ("n_iter", "n_threads")
+            check_positive(name, getattr(self, name), whole=True, least=1, optional=optional)
         check_bandwidth(self.prediction_bandwidth, "prediction_bandwidth")
         for name, value, known in (
             ("engine", self.engine, ENGINES),
@@ -194,13 +193,13 @@ class Tupi(Method):
         return Run(engine, f, self.lam, self.sigma_w2, self.n_iter, self.optimizer, self.inner_iter, discount)
 
     def runs(self, prepared: Prepared) -> list[Run]:
-        """Return the runs of Algorithm 1, one per class column; the setting must be complete."""
+        """Return the runs of Algorithm 1, one per class column that varies; the setting must be complete."""
         return [
             self.run(
                 prepared.once(("engine", self.engine_key(), c), partial(self._engine, prepared, c)),
                 prepared.f[prepared.order, c],
             )
-            for c in range(prepared.f.shape[1])
+            for c in _varying(prepared)
         ]
 
     def trajectory(self, prepared: Prepared, home: Home | None = None) -> Trajectory:
@@ -210,8 +209,8 @@ class Tupi(Method):
     def _joined(self, prepared: Prepared, columns: Sequence[Step]) -> Step:
         """Return the step of all class columns side by side, with the items in their own order."""
         m = len(prepared.problem.views)
-        f = np.empty_like(prepared.f)
-        f[prepared.order] = np.column_stack([step.f for step in columns])
+        f = prepared.f.copy()
+        f[np.ix_(prepared.order, _varying(prepared))] = np.column_stack([step.f for step in columns])
         weights = np.mean([step.weights for step in columns], axis=0)
         dependence = np.mean([step.dependence for step in columns], axis=0)
         return Step(
@@ -253,3 +252,8 @@ class Tupi(Method):
             return f"None of {tried} settings scored better on the labels than the initial predictions."
         best = f"lam={self.lam:g}, sigma_w2={self.sigma_w2:g} and {t} steps"
         return f"{best} scored best of {tried} settings on the labels."
+
+
+def _varying(prepared: Prepared) -> NDArray[np.int64]:
+    """Return the class columns that differ between items: a class that is never predicted has no kernel to align."""
+    return np.flatnonzero(prepared.f.any(axis=0))  # standardised, so that what does not vary is zero

@@ -71,6 +71,7 @@ class AnswerFile:
         self.path, self._n, self._names = Path(path), n, names
         self._positions = None if names is None else {name: k for k, name in enumerate(names)}
         self._lock = threading.Lock()
+        self.version = 0  # how often the answers changed since the file was opened
         self._answers: dict[str, Answer] = {}
         self._used: set[str] = set()  # keys, those of undone answers and of undoing included
         self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
@@ -177,6 +178,11 @@ class AnswerFile:
         with self._lock:
             return list(self._answers.values())
 
+    def snapshot(self) -> tuple[int, list[Answer]]:
+        """Return how often the answers changed since the file was opened, and all of them."""
+        with self._lock:
+            return self.version, list(self._answers.values())
+
     def append(self, answer: Answer) -> None:
         """Save an answer; one with a key that was used before is already saved."""
         _check(answer, self._n)
@@ -197,6 +203,7 @@ class AnswerFile:
             )
             self._used.add(answer.key)
             self._answers[answer.key] = answer
+            self.version += 1
 
     def undo(self, rater: str, key: str) -> Answer | None:
         """Take a rater's last answer back and return it; None if there is none, or if the key was used before."""
@@ -207,6 +214,7 @@ class AnswerFile:
                 return None
             self._write({"key": key, "time": _now(), "rater": rater, "undo": mine[-1].key})
             self._used.add(key)
+            self.version += 1
             return self._answers.pop(mine[-1].key)
 
     def _write(self, entry: dict[str, Any]) -> None:
@@ -218,6 +226,18 @@ class AnswerFile:
         except OSError:
             os.ftruncate(self._file, size)  # a full disk must not leave half a line before the next one
             raise
+        if not self._is_there():
+            raise InputError(
+                f"answers: {self.path.name} was deleted or replaced while it was in use, so nothing more can be saved; "
+                "start tupi serve again."
+            )
+
+    def _is_there(self) -> bool:
+        """Return whether the path still leads to the open file: what is written to a deleted one is lost."""
+        try:
+            return os.path.samestat(os.stat(self.path), os.fstat(self._file))
+        except OSError:
+            return False
 
     def close(self) -> None:
         """Let others use the file."""

@@ -30,7 +30,7 @@ from tupi.page.trails import Relabelled
 from tupi.results.report import render
 from tupi.results.result import Denoised
 from tupi.results.summary import summary
-from tupi.results.writing import write_result
+from tupi.results.writing import write_result, write_table
 from tupi.runtime.errors import InputError
 from tupi.runtime.json_values import plain
 
@@ -207,7 +207,8 @@ class Decider:
         plan, result = self.decision.plan, self.decision.result
         makers: dict[str, Maker] = {"better.csv": lambda: _written(lambda path: write_result(result, path), ".csv")}
         if (labels := plan.known.labels) is not None:
-            makers[LABELS_FILE] = lambda: labels_table(labels, self._names, result).to_csv(index=False).encode()
+            known = labels_table(labels, self._names, result)
+            makers[LABELS_FILE] = lambda: _written(lambda path: write_table(known, path), ".csv")
         return makers | {
             "settings.json": lambda: json.dumps(self._settings(), indent=2, allow_nan=False).encode() + b"\n",
             "report.html": lambda: render(result).encode("utf-8", "backslashreplace"),

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tupi.algorithm.trajectory import extend
 from tupi.embedding.embedding import KERNELS
 from tupi.embedding.restoring import restore
-from tupi.inputs.labels import labelled_items, relabel
+from tupi.inputs.labels import Labels, labelled_items, relabel
 from tupi.judging.metrics import metric_of
 from tupi.methods import make_method
 from tupi.methods.tupi import LAM_GRID, SIGMA_W2_GRID, Tupi
@@ -71,6 +71,7 @@ class Explorer:
         self.prepared = trails.prepared
         self._looks: OrderedDict[str, Look] = OrderedDict()
         self._known = NOTHING
+        self._among: tuple[NDArray[np.int64], Labels] | None = None  # the labelled items, and labels by their places
         self._labels_version = 0
         self._states: dict[Any, str] = {}  # of engines: "waiting", "computing", "ready", or what went wrong
         self._failed: dict[Tupi, str] = {}
@@ -100,6 +101,7 @@ class Explorer:
         """Judge by other labels from now on."""
         with self._lock:
             self._known, self._labels_version = known, self._labels_version + 1
+            self._among = None if known.labels is None else _among_labelled(known.labels)
             self._scores.clear()
         self._wake()
 
@@ -197,15 +199,15 @@ class Explorer:
     def score(self, setting: Tupi, t: int) -> float | None:
         """Return how well a known step agrees with the labels; None without labels or if it is not known."""
         with self._lock:
-            labels, version = self._known.labels, self._labels_version
+            among, version = self._among, self._labels_version
             if (setting, t) in self._scores:
                 return self._scores[setting, t]
         known = self.trails.known(setting)
-        if labels is None or len(known) <= t:
+        if among is None or len(known) <= t:
             return None
-        items = labelled_items(labels)
+        items, labels = among
         predictions = restore(self.prepared, known[t].f.astype(np.float64), items=items)
-        value = metric_of(self.prepared.problem.task, labels).score(predictions, relabel(labels, items))
+        value = metric_of(self.prepared.problem.task, labels).score(predictions, labels)
         with self._lock:
             if version == self._labels_version:
                 self._scores[setting, t] = value
@@ -335,6 +337,11 @@ class Explorer:
             with self._lock:
                 self._fits[method] = (version, result)
             self._say("")
+
+
+def _among_labelled(labels: Labels) -> tuple[NDArray[np.int64], Labels]:
+    items = labelled_items(labels)
+    return items, relabel(labels, items)
 
 
 def _beside(grid: tuple[float, ...], value: float) -> list[float]:

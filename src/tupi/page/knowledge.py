@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 
@@ -43,34 +45,99 @@ class Known:
 NOTHING = Known(None)
 
 
-def known_from(given: Labels | None, answers: Sequence[Answer], random_state: int = 0) -> Known:
+class Tally:
+    """Answers counted as they come, so that another one costs the same however many there are.
+
+    Attributes
+    ----------
+    votes : dict of (int, int) to int
+        Per pair (lower position first) how many more raters put the first item higher than the second. Each rater has
+        one vote per pair: the last answer. Skipping is no vote.
+    chosen : set of (int, int)
+        Pairs with an answer that was not drawn at random.
+    skipped : dict of str to set of (int, int)
+        The pairs that each rater skipped.
+    verdicts : dict of str to Counter
+        How often each rater said what.
+    n_votes, n_random : int
+        How many answers are votes, and how many of those were drawn at random.
+    n_decided : int
+        How many pairs have a majority.
+    """
+
+    def __init__(self, answers: Iterable[Answer] = ()) -> None:
+        self.votes: Votes = {}
+        self.chosen: set[tuple[int, int]] = set()
+        self.skipped: dict[str, set[tuple[int, int]]] = defaultdict(set)
+        self.verdicts: dict[str, Counter[str]] = defaultdict(Counter)
+        self.n_votes = self.n_random = self.n_decided = 0
+        self._said: dict[tuple[int, int], dict[str, int]] = defaultdict(dict)
+        self._seen: list[Answer] = []
+        for answer in answers:
+            self._add(answer)
+
+    @property
+    def n(self) -> int:
+        """How many answers there are."""
+        return len(self._seen)
+
+    def follow(self, answers: Sequence[Answer]) -> Tally:
+        """Return the tally of these answers: this one with the new answers, or another one if some were undone."""
+        n = len(self._seen)
+        if n > len(answers) or (n and self._seen[-1] is not answers[n - 1]):
+            return Tally(answers)
+        for answer in answers[n:]:
+            self._add(answer)
+        return self
+
+    def _add(self, answer: Answer) -> None:
+        self._seen.append(answer)
+        self.verdicts[answer.rater][answer.verdict] += 1
+        pair = _key(answer)
+        if answer.verdict not in SIGNS:
+            self.skipped[answer.rater].add(pair)
+            return
+        self.n_votes += 1
+        if answer.drawn == "random":
+            self.n_random += 1
+        else:
+            self.chosen.add(pair)
+        sign = SIGNS[answer.verdict] if answer.left == pair[0] else -SIGNS[answer.verdict]
+        said = self._said[pair]
+        before = self.votes.get(pair, 0)
+        after = self.votes[pair] = before + sign - said.get(answer.rater, 0)
+        self.n_decided += bool(after) - bool(before)
+        said[answer.rater] = sign
+
+
+def known_from(given: Labels | None, answers: Sequence[Answer] | Tally, random_state: int = 0) -> Known:
     """Return what is known from labels that were given and from answers."""
-    votes = count_votes(answers)
-    pairs = as_pairs(votes)
+    tally = answers if isinstance(answers, Tally) else Tally(answers)
+    pairs = as_pairs(tally.votes)
     n_answers = 0 if pairs is None else len(pairs.higher)
     words = [] if given is None else [counted(given)]
     words += [amount(n_answers, "answer")] if n_answers else []
-    chosen = {_key(answer) for answer in answers if answer.verdict in SIGNS and answer.drawn != "random"}
-    judges = as_pairs({pair: vote for pair, vote in votes.items() if pair not in chosen})
-    return Known(merge(given, votes, random_state), judges, n_answers, " and ".join(words) or NOTHING.words)
+    judges = as_pairs({pair: vote for pair, vote in tally.votes.items() if pair not in tally.chosen})
+    labels = pairs if given is None else merge(given, tally.votes, random_state)
+    return Known(labels, judges, n_answers, " and ".join(words) or NOTHING.words)
 
 
 def _key(answer: Answer) -> tuple[int, int]:
     return min(answer.left, answer.right), max(answer.left, answer.right)
 
 
-def count_votes(answers: Iterable[Answer]) -> Votes:
-    """Return per pair (lower position first) how many more raters put the first item higher than the second.
-
-    Each rater has one vote per pair: the last answer. Skipping is no vote.
-    """
-    votes: dict[tuple[int, int], dict[str, int]] = defaultdict(dict)
-    for answer in answers:
-        if answer.verdict in SIGNS:
-            first, second = _key(answer)
-            sign = SIGNS[answer.verdict]
-            votes[first, second][answer.rater] = sign if answer.left == first else -sign
-    return {pair: sum(of.values()) for pair, of in votes.items()}
+def thinned(known: Known, most: int, random_state: int = 0) -> Known:
+    """Return what is known with at most so many comparisons, drawn at random; what judges is among them."""
+    labels, judges = known.labels, known.judges
+    if not isinstance(labels, Pairs) or len(labels.higher) <= most:
+        return known
+    drawn = np.sort(np.random.default_rng(random_state).permutation(len(labels.higher))[:most])
+    some = Pairs(labels.higher[drawn], labels.lower[drawn])
+    if judges is not None:
+        pairs = set(zip(some.higher.tolist(), some.lower.tolist(), strict=True))
+        kept = [pair in pairs for pair in zip(judges.higher.tolist(), judges.lower.tolist(), strict=True)]
+        judges = Pairs(judges.higher[kept], judges.lower[kept]) if any(kept) else None
+    return replace(known, labels=some, judges=judges)
 
 
 def as_pairs(votes: Votes) -> Pairs | None:
@@ -78,8 +145,8 @@ def as_pairs(votes: Votes) -> Pairs | None:
     decided = [(i, j) if vote > 0 else (j, i) for (i, j), vote in votes.items() if vote]
     if not decided:
         return None
-    higher, lower = np.array(decided, dtype=np.int64).T
-    return Pairs(higher, lower)
+    flat = np.fromiter(chain.from_iterable(decided), np.int64, 2 * len(decided))
+    return Pairs(flat[::2].copy(), flat[1::2].copy())
 
 
 def merge(known: Labels | None, votes: Votes, random_state: int = 0) -> Labels | None:
@@ -98,6 +165,7 @@ def merge(known: Labels | None, votes: Votes, random_state: int = 0) -> Labels |
     return as_pairs(together)
 
 
+@lru_cache(maxsize=2)  # asked at every answer, about the same labels
 def value_pairs(values: Values, random_state: int = 0) -> Pairs:
     """Return the comparisons that known values imply."""
     rng = np.random.default_rng(random_state)

@@ -20,6 +20,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from tupi.page.connections import Connection
 from tupi.page.explorer import in_words
 from tupi.page.frames import encode
 from tupi.page.looks import Look, read_look
@@ -40,6 +41,7 @@ MEDIA_TYPES = {
 }
 STATUS_EVERY = 0.15  # seconds: more often nobody can read
 KEEP_ALIVE = 5.0  # seconds of silence after which a sign of life is sent
+MAX_CONNECTIONS = 200
 log = logging.getLogger("tupi.page")
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -308,6 +310,8 @@ def _text(words: dict[str, Any], name: str) -> str:
     value = words.get(name)
     if not isinstance(value, str):
         raise InputError(f"{name}: found {type(value).__name__}; accepted: text.")
+    if any(0xD800 <= ord(sign) <= 0xDFFF for sign in value):
+        raise InputError(f"{name}: found half a sign, which no file can hold; accepted: Unicode text.")
     return value
 
 
@@ -367,7 +371,13 @@ class Running:
         self.host, self.port = host, self._socket.getsockname()[1]
         app = make_app(session, self.token, host, self.port, remote)
         config = uvicorn.Config(
-            app, log_level="warning", access_log=False, timeout_graceful_shutdown=1, limit_concurrency=200, ws="none"
+            app,
+            http=Connection,
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=1,
+            limit_concurrency=MAX_CONNECTIONS,
+            ws="none",
         )
         self.server = uvicorn.Server(config)
 

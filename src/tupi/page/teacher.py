@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -14,10 +15,10 @@ from tupi.judging.evidence import Evidence
 from tupi.judging.metrics import metric_of
 from tupi.methods import make_method
 from tupi.methods.tupi import Tupi
-from tupi.page.answers import Answer, AnswerFile
+from tupi.page.answers import VERDICTS, Answer, AnswerFile
 from tupi.page.explorer import CANDIDATE_STEPS, Explorer
 from tupi.page.judging import judge_answers
-from tupi.page.knowledge import NOTHING, Known, known_from
+from tupi.page.knowledge import NOTHING, Known, Tally, known_from, thinned
 from tupi.page.lanes import Lane, Piece
 from tupi.page.pairs import Pair, candidate_weights, next_pair, random_pair
 from tupi.page.signals import Signal
@@ -25,6 +26,7 @@ from tupi.page.trails import Relabelled
 from tupi.runtime.errors import InputError
 from tupi.runtime.json_values import plain
 
+MOST_JUDGED = 500  # comparisons behind a judgement while people answer: ten fits to thousands take minutes
 MAX_PENDING = 1_000  # raters with an open question
 
 
@@ -67,6 +69,9 @@ class Teacher:
         self.file, self._explorer, self._known, self._kernel = file, explorer, labels, kernel
         self._signal, self._changed = signal, changed
         self._pending: dict[str, Question] = {}
+        self._tally = Tally()
+        self._found: dict[str, Known] = {}  # what the latest answers say, by which labels are used
+        self._version = -1  # of the answers that were counted
         self._settings: list[Tupi] = []
         self._lock = threading.RLock()
         self._evidence: Evidence | None = None
@@ -91,9 +96,24 @@ class Teacher:
 
     def known(self, use: str = "both") -> Known:
         """Return what is known from the file, from the answers, from both together, or nothing ("none")."""
-        given = self._known if use in ("file", "both") else None
-        answers = self.file.answers if use in ("answers", "both") else []
-        return known_from(given, answers, self._explorer.prepared.random_state) if use != "none" else NOTHING
+        if use == "none":
+            return NOTHING
+        with self._lock:
+            tally = self._count()
+            if use not in self._found:
+                given = self._known if use in ("file", "both") else None
+                answers = tally if use in ("answers", "both") else Tally()
+                self._found[use] = known_from(given, answers, self._explorer.prepared.random_state)
+            return self._found[use]
+
+    def _count(self) -> Tally:
+        """Return the tally of all answers so far."""
+        with self._lock:
+            if self._version != self.file.version:
+                self._version, answers = self.file.snapshot()
+                self._tally = self._tally.follow(answers)
+                self._found.clear()
+            return self._tally
 
     def labels(self) -> Labels | None:
         """Return all labels."""
@@ -101,7 +121,7 @@ class Teacher:
 
     def uses(self) -> list[str]:
         """Return which labels there are to use, the default first."""
-        answered = self.known("answers").n_answers > 0
+        answered = self._count().n_decided > 0
         if self._known is None:
             return ["answers"] if answered else []
         return ["both", "answers", "file"] if answered else ["file"]
@@ -133,17 +153,15 @@ class Teacher:
 
     def _choose(self, rater: str) -> Question | None:
         """Return the next question; half of them are drawn at random, since only those can judge."""
-        answers = self.file.answers
-        # What anybody answered is known; what this rater skipped stays skipped; what others look at now is theirs.
-        taken = {
-            (min(a.left, a.right), max(a.left, a.right)) for a in answers if a.verdict != "skip" or a.rater == rater
-        }
+        tally = self._count()
         others = [question for who, question in self._pending.items() if who != rater]
+        # What anybody answered is known; what this rater skipped stays skipped; what others look at now is theirs.
+        taken = tally.votes.keys() | tally.skipped.get(rater, set())
         taken |= {(min(question.pair), max(question.pair)) for question in others}
         seed = self._explorer.prepared.random_state
-        rng = np.random.default_rng([seed, len(answers), *rater.encode()])
-        drawn = [a.drawn for a in answers if a.verdict != "skip"] + [question.drawn for question in others]
-        at_random = 2 * drawn.count("random") <= len(drawn)
+        rng = np.random.default_rng([seed, tally.n, *rater.encode()])
+        n_random = tally.n_random + sum(question.drawn == "random" for question in others)
+        at_random = 2 * n_random <= tally.n_votes + len(others)
         if at_random:
             pair = random_pair(self._explorer.prepared.problem.n, taken, rng)
         else:
@@ -208,16 +226,16 @@ class Teacher:
 
     def progress(self, rater: str = "") -> dict[str, Any]:
         """Return how many answers there are, by everybody and by one rater."""
-        answers = self.file.answers
-        mine = [answer for answer in answers if answer.rater == rater]
-        counts = {verdict: sum(a.verdict == verdict for a in mine) for verdict in ("left", "right", "equal", "skip")}
-        return {
-            "answers": len(answers),
-            "raters": len({answer.rater for answer in answers}),
-            "mine": len(mine),
-            "mine_by": counts,
-            "pairs": self.known("answers").n_answers,
-        }
+        with self._lock:
+            tally = self._count()
+            mine = tally.verdicts.get(rater, Counter())
+            return {
+                "answers": tally.n,
+                "raters": sum(1 for said in tally.verdicts.values() if said),
+                "mine": mine.total(),
+                "mine_by": {verdict: mine[verdict] for verdict in VERDICTS},
+                "pairs": tally.n_decided,
+            }
 
     # Judging
 
@@ -236,10 +254,11 @@ class Teacher:
 
     def _judge(self, now: int) -> None:
         """Decide as `auto` would with the answers so far; keep its gain, and its ranking as one more candidate."""
-        known, initial = self.known(), self._explorer.prepared.problem.initial
+        prepared = self._explorer.prepared
+        known, initial = thinned(self.known(), MOST_JUDGED, prepared.random_state), prepared.problem.initial
         evidence, changed, agreed = None, None, 0.0
         if known.labels is not None:
-            prepared = Relabelled(self._explorer.prepared, known.labels)
+            prepared = Relabelled(prepared, known.labels)
             method = make_method("auto", {})
             fit = method.fit(prepared, known.labels)
             predictions = fit.predictions(prepared)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-import zlib
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tupi.inputs.problem import TASKS
 from tupi.judging.evidence import Evidence
 from tupi.results.outcome import Outcome
 from tupi.runtime.atomic import write_atomically
@@ -23,6 +23,9 @@ from tupi.runtime.json_values import plain
 FORMAT = 1  # of saved files
 TABLES = ("weights", "dependence", "history")
 OPTIONAL = ("uncertainty", "suggested", "left_out_errors", "expected")
+PER_ITEM = ("uncertainty", "expected")
+UNPACKED = 2**30  # bytes that any file may unpack to, and larger files to `RATIO` times their size: numbers that vary
+RATIO = 100  # hardly shrink, and a file that is made to fill the memory shrinks a thousandfold
 
 
 def save_outcome(outcome: Outcome, path: Path) -> Path:
@@ -73,9 +76,10 @@ def _to_text(frame: pd.DataFrame) -> NDArray[np.str_]:
 
 def read_outcome(path: Path) -> dict[str, Any]:
     """Return the fields of an outcome that `save_outcome` wrote."""
+    if not path.exists():
+        raise FileNotFoundError(f"path: there is no file {str(path)!r}.")
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        arrays = _unpacked(path)
         meta = json.loads(str(arrays["meta"]))
         version = meta["format"]
         if version > FORMAT:
@@ -83,13 +87,42 @@ def read_outcome(path: Path) -> dict[str, Any]:
         frames = {
             name: pd.read_json(io.StringIO(str(arrays[name])), orient="split", precise_float=True) for name in TABLES
         }
-        return _restored(arrays, meta, frames)
-    except (FileNotFoundError, InputError):
+        return _checked(path, _restored(arrays, meta, frames))
+    except InputError:
         raise
     except KeyError as missing:
         raise InputError(f"path: {path.name!r} is not a result saved by tupi (it lacks {missing}).") from None
-    except (TypeError, ValueError, OSError, zipfile.BadZipFile, zlib.error) as problem:
-        raise InputError(f"path: {path.name!r} is not a result saved by tupi ({problem}).") from None
+    except Exception as problem:  # a damaged file makes zipfile, zlib, numpy, json and pandas say all kinds of things
+        why = " ".join(str(problem).split()) or type(problem).__name__
+        raise InputError(f"path: {path.name!r} is not a result saved by tupi ({why}).") from None
+
+
+def _unpacked(path: Path) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an .npz file, unless they would fill the memory."""
+    with zipfile.ZipFile(path) as packed:
+        size, most = sum(part.file_size for part in packed.infolist()), max(UNPACKED, RATIO * path.stat().st_size)
+    if size > most:
+        raise InputError(f"path: {path.name!r} would unpack to {size:,} bytes; accepted: at most {most:,}.")
+    with np.load(path, allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}
+
+
+def _checked(path: Path, found: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields, or complain if they do not belong together."""
+    initial = found["initial"]
+    n = len(initial)
+    faults = {
+        "predictions that are no numbers": initial.dtype.kind != "f" or found["predictions"].dtype.kind != "f",
+        "predictions of other items": found["predictions"].shape != initial.shape,
+        "ids of other items": found["index"] is not None and len(found["index"]) != n,
+        "names of other classes": found["classes"] is not None and (n, len(found["classes"])) != initial.shape,
+        "an unknown task": found["task"] not in TASKS,
+        **{f"{name} of other items": found[name] is not None and found[name].shape != (n,) for name in PER_ITEM},
+    }
+    for fault, is_there in faults.items():
+        if is_there:
+            raise InputError(f"path: {path.name!r} is not a result saved by tupi (it holds {fault}).")
+    return found
 
 
 def _later(meta: dict[str, Any]) -> dict[str, Any]:

@@ -34,7 +34,7 @@ class Smooth(Method):
     n_neighbors: int = N_NEIGHBORS
 
     def __post_init__(self) -> None:
-        check_positive("n_neighbors", self.n_neighbors, whole=True, least=1)
+        check_positive("n_neighbors", self.n_neighbors, whole=True, least=1, optional=False)
 
     def fit(self, prepared: Prepared, labels: Labels | None, watch: Watch | None = None) -> Fit:
         """Average and shrink."""

@@ -1,0 +1,335 @@
+"""Calls drawn from a seed, and what may come of one: a result that is right in itself, or one sentence of our own."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import copy
+import json
+import os
+import pickle
+import shutil
+import signal
+import tempfile
+import traceback
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import FrameType
+from typing import Any
+from urllib.parse import quote, unquote
+
+import numpy as np
+import pandas as pd
+
+import tupi
+from tests.fuzz import inputs
+from tests.fuzz.inputs import Rng, pick
+from tupi.runtime.errors import InputError
+
+LONGEST = 20.0  # seconds
+MOST_WARNINGS = 20
+QUICK_METHODS = ("auto", "smooth", "tupi", "coconut", "ridge", "gp", "knn", "graph-ssl", "correct-and-smooth", "kim")
+SLOW_METHODS = ("fuse", "trees", "retrain", "tupi+coconut", "select")
+PARAMS: dict[str, tuple[Any, ...]] = {
+    "lam": (0.3, 1e-9, 1e9, -1.0, np.nan, "x", None),
+    "sigma_w2": (0.1, 1e-9, 1e9, 0),
+    "n_iter": (1, 3, 0, 2.5, True),
+    "rank": (2, 50, 1, 10**9, None),
+    "kernel": ("gaussian", "diffusion", "other", None, []),
+    "bandwidth": ("median", "std", 1e-300, 1e300, 1.0, "x", None),
+    "prediction_bandwidth": ("median", 1e-3, 1e6, 1e-300),
+    "engine": ("fused", "reference", "exact", "other"),
+    "n_neighbors": (1, 2, 5, 10**9, 0, None),
+    "alpha": (0.5, 0.99, 1e-12, 1e12, -1),
+    "no_such": (1,),
+}
+
+
+class HangError(Exception):
+    """A call took too long."""
+
+
+@dataclass
+class Case:
+    """A call: a name for it, what it is given, and how to make it and to look at what comes back."""
+
+    kind: str
+    given: Any
+    call: Callable[[Any], Any]
+    check: Callable[[Any, Any], str | None]
+    refusal: str | None = None  # what was said in place of a result
+
+
+def finite_result(given: Any, result: Any) -> str | None:
+    """Return what is wrong with a result of `tupi.denoise`, or None."""
+    if not np.isfinite(result.predictions).all():
+        return "predictions that are not finite"
+    if result.predictions.shape != result.initial.shape:
+        return "predictions of another shape"
+    table = result.dependence[["before", "after", "p_value"]].to_numpy()
+    if not (np.isfinite(table).all() and table.min() >= -1e-9 and table.max() <= 1 + 1e-4):
+        return f"dependence or p-values out of bounds: {table.min()} to {table.max()}"
+    if result.evidence is not None and not result.evidence.sentence.strip():
+        return "evidence without a sentence"
+    return None
+
+
+def _params(rng: Rng) -> dict[str, Any]:
+    names = [name for name in PARAMS if rng.random() < 0.12]
+    return {name: pick(rng, *PARAMS[name]) for name in names}
+
+
+def denoise(rng: Rng) -> Case:
+    """Draw a call of `tupi.denoise`."""
+    n, classes = inputs.size(rng), int(pick(rng, 0, 0, 0, 2, 3))
+    method = pick(rng, *SLOW_METHODS) if rng.random() < 0.03 else pick(rng, *QUICK_METHODS)
+    params = _params(rng) if rng.random() < 0.3 else {"n_iter": 3} if method == "tupi" else {}
+    task = "classification" if classes else pick(rng, "ranking", "ranking", "regression")
+    given = {
+        "predictions": inputs.dressed(rng, inputs.predictions(rng, n, classes)),
+        "features": inputs.features(rng, n),
+        "labels": inputs.labels(rng, n, classes),
+        "method": pick(rng, [], None, "x") if rng.random() < 0.01 else method,
+        "task": "x" if rng.random() < 0.01 else task,
+        "random_state": pick(rng, 1, 2**40, -1, None, 1.5) if rng.random() < 0.05 else 0,
+        "impute": pick(rng, "median", "x") if rng.random() < 0.2 else None,
+        **params,
+    }
+    return Case("denoise", given, lambda words: tupi.denoise(**words), finite_result)
+
+
+def hsic(rng: Rng) -> Case:
+    """Draw a call of `tupi.hsic`."""
+    n = inputs.size(rng)
+    estimator = pick(rng, "biased", "biased", "unbiased", "x")
+    given = {
+        "x": inputs.dressed(rng, inputs.view(rng, n)),
+        "y": inputs.dressed(rng, inputs.view(rng, n)),
+        "normalized": bool(rng.integers(2)),
+        "estimator": estimator,
+        "rank": pick(rng, None, 2, 50, 50, 10**9),
+        "bandwidth": pick(rng, "median", "std-as-sigma", 1.0, 1e-3, 1e6, ("std", "median")),
+    }
+
+    def check(words: Any, value: float) -> str | None:
+        bounded = words["normalized"] and words["estimator"] == "biased"
+        good = np.isfinite(value) and (not bounded or 0 <= value <= 1)
+        return None if good else f"a value of {value}"
+
+    return Case("hsic", given, lambda words: tupi.hsic(**words), check)
+
+
+def accuracy(rng: Rng) -> Case:
+    """Draw a call of `tupi.pairwise_accuracy`."""
+    n = inputs.size(rng)
+    given = (inputs.dressed(rng, inputs.column(rng, n)), inputs.labels(rng, n, 0))
+    return Case(
+        "pairwise_accuracy",
+        given,
+        lambda words: tupi.pairwise_accuracy(*words),
+        lambda _, value: None if 0 <= value <= 1 else f"a value of {value}",
+    )
+
+
+def compare(rng: Rng) -> Case:
+    """Draw a call of `tupi.compare`."""
+    n = inputs.size(rng)
+    given = (inputs.column(rng, n), inputs.features(rng, n), inputs.labels(rng, n, 0))
+    method = pick(rng, "ridge", "knn", "smooth", "gp")
+
+    def check(_: Any, found: Any) -> str | None:
+        failed = found.table[found.table["verdict"] == "failed"]
+        return None if failed.empty else f"{method} failed: {failed['reason'].iloc[0]}"
+
+    return Case("compare", given, lambda words: tupi.compare(*words, methods=[method], n_repeats=1), check)
+
+
+SAVED = sorted((Path(__file__).parents[1] / "results" / "saved").glob("*.npz"))
+
+
+def load(rng: Rng) -> Case:
+    """Draw a damaged file of a saved result."""
+    content = bytearray(SAVED[rng.integers(len(SAVED))].read_bytes())
+    kind = rng.integers(4)
+    if kind == 0:
+        del content[rng.integers(len(content)) :]
+    elif kind == 1:
+        place = rng.integers(len(content))
+        content[place:place] = rng.bytes(int(rng.integers(1, 50)))
+    for place in rng.integers(max(len(content), 1), size=rng.integers(0, 5)) if content else ():
+        content[place] = rng.integers(256)
+    if kind == 3:
+        content = bytearray(rng.bytes(int(rng.integers(300))))
+
+    def call(damaged: bytes) -> Any:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "result.npz"
+            path.write_bytes(damaged)
+            return tupi.load(path)
+
+    return Case("load", bytes(content), call, finite_result)
+
+
+def command(rng: Rng) -> Case:
+    """Draw a command line with its files."""
+    n = inputs.size(rng)
+    ids = [pick(rng, f"i{k}", f"i{k}", f"=i{k}", f"i\r{k}", f"ü{k}", f'"{k}', "same") for k in range(n)]
+    tables = {
+        "scores.csv": pd.DataFrame({"id": ids, "score": inputs.column(rng, n)}),
+        "view.csv": pd.DataFrame(inputs.view(rng, n)).assign(id=ids),
+        "labels.csv": pd.DataFrame({"id": ids, "value": inputs.column(rng, n)}).sample(frac=0.5, random_state=0),
+    }
+    quoting = int(pick(rng, 0, 2))
+    contents = {name: table.to_csv(index=False, quoting=quoting).encode() for name, table in tables.items()}
+    if rng.random() < 0.3:
+        name = pick(rng, *contents)
+        damaged = bytearray(contents[name])
+        for place in rng.integers(max(len(damaged), 1), size=3) if damaged else ():
+            damaged[place] = rng.integers(256)
+        contents[name] = bytes(damaged)
+    out = pick(rng, "out.csv", "out.npz", "out.tsv", "out.xyz", "no/out.csv", "x" * 252 + ".csv", "scores.csv")
+    name = pick(rng, "view", "[/a]", "a b", "ü", "")
+    files, method = ["scores.csv", "--features", f"{name}=view.csv"], pick(rng, "smooth", "ridge")
+    words = {
+        "denoise": [*files, "--out", out, "--method", method],
+        "hsic": ["scores.csv", "view.csv"],
+        "compare": [*files, "--labels", "labels.csv", "--methods", "ridge"],
+    }
+    chosen = pick(rng, "denoise", "denoise", "hsic", "compare")
+    extra = ("--labels labels.csv", "--json", "--quiet", "--task regression", "--seed -1", "--id x")
+    more = [word for option in extra if rng.random() < 0.2 for word in option.split()] if chosen == "denoise" else []
+
+    def call(files: dict[str, bytes]) -> Any:
+        from click.testing import CliRunner
+
+        from tupi.cli import tupi as group
+
+        before = Path.cwd()
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                os.chdir(folder)
+                for name, content in files.items():
+                    Path(name).write_bytes(content)
+                outcome = CliRunner().invoke(group, [chosen, *words[chosen], *more])
+                left = sorted(path.name for path in Path().rglob(".*"))
+            finally:
+                os.chdir(before)
+        return outcome, left
+
+    def check(_: Any, found: Any) -> str | None:
+        outcome, left = found
+        if left:
+            return f"files left behind: {left}"
+        if outcome.exception is not None and not isinstance(outcome.exception, SystemExit):
+            return "".join(traceback.format_exception(outcome.exception))[-600:]
+        one_line = outcome.exit_code == 2 and outcome.stderr.startswith("tupi: ") and outcome.stderr.count("\n") == 1
+        return None if outcome.exit_code == 0 or one_line else f"exit code {outcome.exit_code}: {outcome.output[-300:]}"
+
+    return Case(f"command {chosen}", contents, call, check)
+
+
+PATHS = (
+    "", "api/facts", "api/ids", "api/initial", "api/figures", "api/heat", "api/scores", "api/status", "api/question",
+    "api/answer", "api/undo", "api/stop", "api/decision", "api/decided", "api/image/0", "api/item/3", "api/item/-1",
+    "api/item/99999999999999999999", "api/export/run.npz", "static/main.js", "static/../server.py", "%00", "api/%ff",
+)  # fmt: skip
+TEXTS = ("ann", "", "x" * 200, "\ud800", "\x00", "<script>", "left", "tupi", "gaussian", "nan", "1e999", "-1", "0.3")
+
+
+@cache
+def _page() -> Any:
+    """Return the application of a small session, which lasts as long as the process."""
+    from tupi.page.server import make_app
+    from tupi.page.session import Session
+    from tupi.page.source import Source
+
+    rng = np.random.default_rng(0)
+    folder = tempfile.mkdtemp(prefix="tupi-fuzz-")
+    session = Session(Source(rng.normal(size=30), {"a": rng.normal(size=(30, 2))}), Path(folder) / "answers.jsonl")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    atexit.register(session.close)
+    return make_app(session, "secret", "127.0.0.1", 80)
+
+
+def page(rng: Rng) -> Case:
+    """Draw a request to the page."""
+    names = ("rater", "key", "answer", "left", "right", "lam", "sigma_w2", "t", "column", "method", "kernel", "client")
+    values = (*TEXTS, 0, 1, 29, 30, -1, 2**70, 1.5, None, True, [], {})
+    words = {name: pick(rng, *values) for name in names if rng.random() < 0.6}
+    body = json.dumps(words).encode() if rng.random() < 0.8 else rng.bytes(int(rng.integers(200)))
+    query = "&".join(f"{name}={quote(str(value), errors='replace')}" for name, value in words.items())
+    kind = pick(rng, "application/json", "application/json", "text/plain", "")
+    headers = [(b"host", b"127.0.0.1:80"), (b"content-type", kind.encode())]
+    if rng.random() < 0.95:
+        headers.append((b"x-tupi-token", b"secret"))
+    path = "/" + pick(rng, *PATHS)
+    scope = {"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "scheme": "http", "headers": headers}
+    scope |= {"method": pick(rng, "GET", "GET", "POST", "POST", "PUT"), "path": unquote(path, errors="replace")}
+    scope |= {"raw_path": path.encode(), "query_string": query.encode(), "root_path": "", "server": ("127.0.0.1", 80)}
+
+    def call(given: Any) -> int:
+        statuses: list[int] = []
+        bodies = [{"type": "http.request", "body": given[1], "more_body": False}]
+
+        async def receive() -> Any:
+            return bodies.pop() if bodies else {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                statuses.append(message["status"])
+
+        asyncio.run(_page()(dict(given[0]), receive, send))
+        return statuses[0]
+
+    return Case("page", (scope, body), call, lambda _, status: None if status < 500 else f"status {status}")
+
+
+KINDS = (denoise,) * 6 + (hsic,) * 3 + (accuracy,) * 2 + (compare,) + (load,) * 3 + (command,) * 2 + (page,) * 4
+
+
+def drawn(seed: int) -> Case:
+    """Return the case of a seed."""
+    rng = np.random.default_rng(seed)
+    return pick(rng, *KINDS)(rng)
+
+
+def _frozen(given: Any) -> bytes:
+    return pickle.dumps(given)
+
+
+def problem_with(case: Case) -> str | None:
+    """Make the call; return what must not have happened, or None."""
+    before, given = _frozen(case.given), case.given
+    copied = copy.deepcopy(given)
+
+    def late(number: int, frame: FrameType | None) -> None:
+        raise HangError
+
+    previous = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, LONGEST)
+    try:
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            try:
+                result = case.call(given)
+                wrong = case.check(copied, result)
+            except InputError as refusal:
+                said = case.refusal = str(refusal)
+                wrong = None if said.endswith((".", "?")) and "\n" not in said else f"said {said!r}"
+            except HangError:
+                wrong = f"more than {LONGEST:.0f} seconds"
+            except KeyboardInterrupt:
+                raise
+            except BaseException as other:  # whatever it is, it is what is looked for
+                wrong = "".join(traceback.format_exception(other))[-900:]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    if wrong is None and len(warned) > MOST_WARNINGS:
+        wrong = f"{len(warned)} warnings, such as: {warned[0].message}"
+    if wrong is None and _frozen(given) != before:
+        wrong = "the input was changed"
+    return wrong

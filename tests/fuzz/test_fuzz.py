@@ -1,0 +1,61 @@
+"""A fixed set of drawn calls; ``python -m tests.fuzz.run`` draws many more."""
+
+import numpy as np
+import pytest
+
+from tests.fuzz.cases import Case, drawn, problem_with
+from tupi.runtime.errors import InputError
+
+CASES = range(240)
+AT_ONCE = 40
+
+
+@pytest.mark.parametrize("first", CASES[::AT_ONCE])
+def test_every_outcome_is_a_result_or_a_sentence(first):
+    found = {seed: problem_with(drawn(seed)) for seed in range(first, first + AT_ONCE)}
+    assert {seed: wrong for seed, wrong in found.items() if wrong is not None} == {}
+
+
+def outcome(call, given=None, check=lambda given, result: None):
+    return problem_with(Case("made", given, call, check))
+
+
+def refuses(sentence):
+    def call(_):
+        raise InputError(sentence)
+
+    return call
+
+
+def test_what_must_not_happen_is_seen():
+    """A fuzzer that finds nothing may also be one that looks at nothing."""
+    assert outcome(lambda _: 1) is None
+    assert outcome(refuses("lam: found 1; accepted: 2.")) is None
+    assert "said" in outcome(refuses("two\nlines."))
+    assert "ZeroDivisionError" in outcome(lambda _: 1 / 0)
+    assert "SystemExit" in outcome(lambda _: exit(1))
+    assert outcome(lambda given: given.fill(1.0), np.zeros(3)) == "the input was changed"
+    assert outcome(lambda _: 1, check=lambda *_: "wrong") == "wrong"
+    assert "warnings" in outcome(lambda _: [np.log(np.array([-1.0])) for _ in range(30)])
+
+
+def test_a_hang_is_seen(monkeypatch):
+    monkeypatch.setattr("tests.fuzz.cases.LONGEST", 0.2)
+
+    def hang(_):
+        while True:
+            pass
+
+    assert "seconds" in outcome(hang)
+
+
+def test_the_set_reaches_results_and_refusals():
+    refused, kinds = 0, set()
+    for seed in CASES:
+        case = drawn(seed)
+        kinds.add(case.kind.split()[0])
+        if case.kind == "pairwise_accuracy":
+            problem_with(case)
+            refused += case.refusal is not None
+    assert kinds == {"denoise", "hsic", "pairwise_accuracy", "compare", "load", "command", "page"}
+    assert refused > 0
