@@ -21,7 +21,6 @@ from tupi.inputs.tables import columns_table
 from tupi.inputs.types import Column, DaskClient, Features, Lazy, Table
 from tupi.judging.evidence import judge, stated
 from tupi.methods import make_method
-from tupi.methods.auto.labelfree import view_relations
 from tupi.methods.base import Fit, Method
 from tupi.methods.tupi import Tupi
 from tupi.results.outcome import history_table, weights_table

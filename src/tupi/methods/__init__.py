@@ -15,8 +15,8 @@ from typing import Any
 
 # "X as X" says to type checkers that people may import X from here.
 from tupi.methods.auto.auto import Auto as Auto
-from tupi.methods.auto.fuse import Fuse as Fuse
-from tupi.methods.auto.smooth import Smooth as Smooth
+from tupi.methods.auto.auto import Fuse as Fuse
+from tupi.methods.auto.auto import Smooth as Smooth
 from tupi.methods.base import Method as Method
 from tupi.methods.coconut import Coconut as Coconut
 from tupi.methods.combine import Select as Select

@@ -1,4 +1,4 @@
-"""What the Gaussian process of `tupi.methods.auto.fuse` says, by kind of label: new columns and their gain.
+"""What the Gaussian process says, by kind of label: new columns and their gain.
 
 New predictions, initial ones and the label-free answer are blended: as scores of equal deviation for ranking, as values
 for regression, as logarithms of probabilities for classification.
@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 
-from tupi.embedding.prepared import Prepared
-from tupi.embedding.relevance import evenly
-from tupi.inputs.labels import Pairs
+from tupi.blocks.home import Kept, Rows
+from tupi.embedding.anchors import Near
+from tupi.inputs.problem import SMALLEST_PROBABILITY
 from tupi.judging.gain import Gain, mean_gain, pair_gain
-from tupi.methods.auto.design import suggest_items, suggest_pairs
-from tupi.methods.auto.experts import with_expert
-from tupi.methods.auto.fitting import Fused, fit_pairs, fit_values, most_labels
+from tupi.methods.auto.fitting import Chances, Fused
 from tupi.methods.auto.guard import (
     OF_ERRORS,
     Blend,
@@ -29,44 +28,109 @@ from tupi.methods.auto.guard import (
     weight_of,
     wrong_before,
 )
-from tupi.methods.auto.labelfree import LabelFree, unit
-from tupi.methods.columns import from_shares, from_values
-from tupi.methods.supervised import Known
+from tupi.methods.auto.kernels import features_of
+from tupi.methods.auto.labelfree import LabelFree, Layout, unit, with_one
 
 SHARPNESS_GRID = tuple(2.0 ** (k / 2) for k in range(9))  # powers to which class shares may be raised
 SHARPNESS_SD = 0.5  # expected size of the power's logarithm: a handful of labels must not make up certainty
 LEAST_SHARE = 0.01  # of a class: regression of zeros and ones may say less than nothing
 NEW = Blend(1.0, 0.0, 0.0)  # what the process says, as it is
 LABEL_FREE = Blend(0.0, 0.0, 1.0)
-CLASS_SHIFT = 0.1  # prior variance of a class's shift: how frequent classes are is known from the predictions
+ENTRIES = 1 << 20  # of kernels that are computed at once
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class Answer(ABC):
-    """The process and where it came from.
+@dataclass(frozen=True)
+class Scale:
+    """What predictions are, and how standardised columns become predictions.
 
     Attributes
     ----------
-    prepared : Prepared
-        The problem.
-    base : LabelFree
-        Its label-free answer, whose order of items is used throughout.
+    task : str
+        What they are for.
+    scale, shift : ndarray of shape (c,)
+        ``columns * scale + shift`` are predictions, or centred logarithms of probabilities.
+    probabilities : bool
+        Whether they are class probabilities.
+    """
+
+    task: str
+    scale: Array
+    shift: Array
+    probabilities: bool
+
+
+# Passes: functions of one block of items.
+
+
+def answered(rows: Rows, base: Array, *near: Near, fused: Fused, layout: Layout) -> Array:
+    """Return g, the mean function and the posterior variance of each item, shape (items, 2c + 1)."""
+    items = features_of(rows, base, near[0] if near else None, layout)
+    size = max(256, ENTRIES // len(fused.labelled.base))
+    found = []
+    for start in range(0, len(base), size):
+        some = items[slice(start, start + size)]
+        g, variance = fused(some)
+        found.append(np.column_stack([g, fused.process.mean(some.base), variance]))
+    return np.concatenate(found)
+
+
+def told(rows: Rows, base: Array, answers: Array) -> Array:
+    """Return sums of products of [1, base columns, g, mean function], shape (c, k + 3, k + 3)."""
+    full = _told(base, answers)
+    return np.einsum("ijk,ijl->jkl", full, full, optimize=True)
+
+
+def _told(base: Array, answers: Array) -> Array:
+    c = base.shape[1]
+    return np.concatenate([with_one(base), answers[:, :c, None], answers[:, c:-1, None]], axis=2)
+
+
+def mixed(rows: Rows, base: Array, answers: Array, *, coefficients: Array) -> Array:
+    """Return columns that are made of [1, base columns, g, mean function]."""
+    return np.einsum("ck,nck->nc", coefficients, _told(base, answers))
+
+
+def based_on(rows: Rows, base: Array, *, coefficients: Array) -> Array:
+    """Return columns that are made of [1, base columns]."""
+    return np.einsum("ck,nck->nc", coefficients, with_one(base))
+
+
+def deviations(rows: Rows, answers: Array, *, noise: float, unit: float) -> Array:
+    """Return the standard deviation of a label of each item."""
+    return np.sqrt(answers[:, -1] + noise) * unit
+
+
+def in_units(rows: Rows, answers: Array, *, scale: float, shift: float) -> Array:
+    """Return what the process expects, in the units of the labels."""
+    return answers[:, 0] * scale + shift
+
+
+@dataclass(frozen=True, eq=False)
+class Answer(ABC):
+    """The process, and all that is needed to judge what it says.
+
+    Attributes
+    ----------
+    problem : LabelFree
+        The problem without labels.
+    scale : Scale
+        What predictions are.
     fused : Fused
         The process.
     n_used : int
         How many labels it was fitted to.
     """
 
-    prepared: Prepared
-    base: LabelFree
+    problem: LabelFree
+    scale: Scale
     fused: Fused
     n_used: int
 
     @abstractmethod
-    def columns(self, blend: Blend) -> Array:
-        """Return new columns, as `tupi.methods.base.Fit` wants them."""
+    def columns(self, blend: Blend) -> Kept:
+        """Return new columns, standardised, with the blocks."""
 
     @abstractmethod
     def gain(self, blend: Blend) -> Gain:
@@ -76,26 +140,64 @@ class Answer(ABC):
     def agreement(self) -> tuple[float, float]:
         """Return the correlation of labels with predictions that saw none of them; how many values they count as."""
 
+    @cached_property
+    def answers(self) -> Kept:
+        """What the process says of all items, see `answered`."""
+        problem = self.problem
+        kept = [problem.base] if problem.near is None else [problem.base, problem.near]
+        return problem.home.each(answered, *kept, fused=self.fused, layout=problem.layout)
+
+    @cached_property
+    def moments(self) -> Array:
+        """Means of products of [1, base columns, g, mean function] over all items, for each output."""
+        return self.problem.home.summed(told, self.problem.base, self.answers) / self.problem.home.n
+
+    def of_g(self) -> Array:
+        """Return the coefficients of g among [1, base columns, g, mean function]."""
+        c, k, _ = self.moments.shape
+        return np.tile(np.eye(k)[-2], (c, 1))
+
+    def wide(self, coefficients: Array) -> Array:
+        """Return coefficients of [1, base columns] as such of [1, base columns, g, mean function]."""
+        return np.pad(coefficients, ((0, 0), (0, 2)))
+
+    def mixed(self, coefficients: Array) -> Kept:
+        """Return the columns of some coefficients."""
+        return self.problem.home.each(mixed, self.problem.base, self.answers, coefficients=coefficients)
+
+    def at_labels(self, coefficients: Array) -> Array:
+        """Return a column that is made of [1, base columns] at the labelled items, shape (m, c)."""
+        return np.einsum("ck,nck->nc", coefficients, self.fused.labelled.base)
+
+    def spread(self) -> float:
+        """Return the deviation of g over all items and outputs."""
+        mean, square = self.moments[:, 0, -2].mean(), self.moments[:, -2, -2].mean()
+        return float(np.sqrt(max(square - mean**2, 1e-24)))
+
     def probability(self, blend: Blend = NEW) -> float:
         """Return the probability that the new predictions, or a blend, are better than the initial ones."""
         gain = self.gain(blend)
-        return probability_of_gain(gain, self.base.promise, wrong=wrong_before(gain, self.n_used))
+        return probability_of_gain(gain, self.problem.promise, wrong=wrong_before(gain, self.n_used))
 
     def guarded(self) -> tuple[Blend, float, float]:
         """Return what may come back, the probability of a gain, and that of labels which belong to the items."""
         probability, confirmed = self.probability(), self.confirmation()
-        label_free = weight_of(self.probability(LABEL_FREE), self.base.promise) if self.base.moves else 0.0
-        return blend_of(weight_of(probability, self.base.promise), label_free, confirmed), probability, confirmed
+        promise = self.problem.promise
+        label_free = weight_of(self.probability(LABEL_FREE), promise) if self.problem.moves else 0.0
+        return blend_of(weight_of(probability, promise), label_free, confirmed), probability, confirmed
 
     def confirmation(self) -> float:
         """Return the probability that the labels belong to the items."""
-        return confirmation(*self.agreement(), 1 - _correlation(self.fused.g, self._label_free()))
+        among = self.moments.mean(axis=0)
+        cross = among[-2, -1] - among[0, -2] * among[0, -1]
+        size = np.sqrt(np.prod([max(among[k, k] - among[0, k] ** 2, 0.0) for k in (-2, -1)]))
+        return confirmation(*self.agreement(), 1 - (cross / size if size > 1e-12 else 0.0))
 
-    def uncertainty(self) -> Array:
+    def uncertainty(self) -> Kept:
         """Return the standard deviation of a label of each item; without values, in the units of the predictions."""
-        return np.sqrt(self.fused.belief.variances() + self.fused.noise) * self._unit()
+        return self.problem.home.each(deviations, self.answers, noise=self.fused.noise, unit=self._unit())
 
-    def expected(self) -> Array | None:
+    def expected(self) -> Kept | None:
         """Return the label that each item is expected to get, where the predictions are on another scale."""
         return None
 
@@ -103,32 +205,29 @@ class Answer(ABC):
         """Return absolute errors of values left out, in units of their uncertainty; None for other labels."""
         return None
 
-    def suggest(self) -> Positions:
-        """Return the items (or pairs) to label next."""
-        return suggest_items(self.fused.belief, self.fused.noise, self.fused.rows)
-
     def _unit(self) -> float:
         """Return what one deviation of the labels is in the units of the uncertainty."""
-        return float(self.prepared.scale[0] / self.fused.g.std())
-
-    def _label_free(self) -> Array:
-        """Return the label-free answer in the space of the process's predictions."""
-        return self.base.answer
+        return float(self.scale.scale[0] / self.spread())
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreAnswer(Answer):
     """Scores, whose order alone counts."""
 
-    def columns(self, blend: Blend) -> Array:
+    def columns(self, blend: Blend) -> Kept:
         """Return scores."""
-        return unit(blend.of(unit(self.fused.g), self.base.f, unit(self.base.careful)))
+        g, f, careful = (
+            unit(one, self.moments)
+            for one in (self.of_g(), self.wide(self.problem.only(0)), self.wide(self.problem.careful))
+        )
+        return self.mixed(unit(blend.of(g, f, careful), self.moments))
 
     def _pair_gain(self, blend: Blend, first: Positions, second: Positions, new: Array) -> Gain:
         """Return the gain in pairwise accuracy; ``new`` are differences that the process predicts within pairs."""
-        f, label_free = (column[self.fused.rows, 0] for column in (self.base.f, unit(self.base.careful)))
+        problem = self.problem
+        f, label_free = (self.at_labels(problem.unit(one))[:, 0] for one in (problem.only(0), problem.careful))
         before = f[first] - f[second]
-        after = blend.of(new / self.fused.g.std(), before, label_free[first] - label_free[second])
+        after = blend.of(new / self.spread(), before, label_free[first] - label_free[second])
         return pair_gain(before, after, first, second, len(f))
 
 
@@ -141,20 +240,21 @@ class RankingAnswer(ScoreAnswer):
     def gain(self, blend: Blend) -> Gain:
         """Return the gain in pairwise accuracy, of pairs both of whose labels were left out."""
         first, second = np.nonzero(self.values[:, None] > self.values)
-        return self._pair_gain(blend, first, second, self.fused.differences[first, second])
+        return self._pair_gain(blend, first, second, self.fused.left_out.differences[first, second])
 
     def agreement(self) -> tuple[float, float]:
         """Return the correlation of values with predictions, each without its label."""
-        return _correlation(self.fused.held_out[:, 0], self.values), len(self.values)
+        return _correlation(self.fused.left_out.held_out[:, 0], self.values), len(self.values)
 
-    def expected(self) -> Array:
+    def expected(self) -> Kept:
         """Return what the process expects, in the units of the labels."""
-        return self.fused.g[:, 0] * self.values.std() + self.values.mean()
+        units = {"scale": float(self.values.std()), "shift": float(self.values.mean())}
+        return self.problem.home.each(in_units, self.answers, **units)
 
     def left_out_errors(self, blend: Blend) -> Array:
         """Return the errors of the process; scores have no units in which those of a blend could be told."""
         z = (self.values - self.values.mean()) / self.values.std()
-        return np.abs(self.fused.held_out[:, 0] - z) / self.fused.left_out_deviations()
+        return np.abs(self.fused.left_out.held_out[:, 0] - z) / self.fused.left_out_deviations()
 
     def _unit(self) -> float:
         return float(self.values.std())
@@ -166,21 +266,21 @@ class RegressionAnswer(Answer):
 
     values: Array
 
-    def columns(self, blend: Blend) -> Array:
+    def columns(self, blend: Blend) -> Kept:
         """Return values."""
-        g = self.fused.g[:, 0] * self.values.std() + self.values.mean()
-        values = blend.of(g, self._in_units(self.base.f), self._in_units(self.base.careful))
-        return from_values(self.prepared, values[:, None])
+        g = self.of_g() * (self.values.std() / self.scale.scale)[:, None]
+        g[:, 0] = (self.values.mean() - self.scale.shift) / self.scale.scale
+        return self.mixed(blend.of(g, self.wide(self.problem.only(0)), self.wide(self.problem.careful)))
 
     def gain(self, blend: Blend) -> Gain:
         """Return the gain in R², each label left out in turn."""
-        f = self._in_units(self.base.f)[self.fused.rows]
+        f = self._in_units(self.problem.only(0))
         before, after = (1 - (one - self.values) ** 2 / self.values.var() for one in (f, self._held_out(blend)))
         return mean_gain(before, after)
 
     def agreement(self) -> tuple[float, float]:
         """Return the correlation of values with predictions, each without its label."""
-        return _correlation(self.fused.held_out[:, 0], self.values), len(self.values)
+        return _correlation(self.fused.left_out.held_out[:, 0], self.values), len(self.values)
 
     def left_out_errors(self, blend: Blend) -> Array:
         """Return the errors of what comes back."""
@@ -188,16 +288,15 @@ class RegressionAnswer(Answer):
 
     def probability(self, blend: Blend = NEW) -> float:
         """Return the probability that the new values, or a blend, have a smaller squared error."""
-        return probability_of_gain(self.gain(blend).of_error(), self.base.promise, OF_ERRORS)
+        return probability_of_gain(self.gain(blend).of_error(), self.problem.promise, OF_ERRORS)
 
     def _held_out(self, blend: Blend) -> Array:
         """Return values of the labelled items, each without its label."""
-        g = self.fused.held_out[:, 0] * self.values.std() + self.values.mean()
-        f, label_free = (self._in_units(column)[self.fused.rows] for column in (self.base.f, self.base.careful))
-        return blend.of(g, f, label_free)
+        g = self.fused.left_out.held_out[:, 0] * self.values.std() + self.values.mean()
+        return blend.of(g, self._in_units(self.problem.only(0)), self._in_units(self.problem.careful))
 
-    def _in_units(self, columns: Array) -> Array:
-        return columns[:, 0] * self.prepared.scale[0] + self.prepared.shift[0]
+    def _in_units(self, coefficients: Array) -> Array:
+        return self.at_labels(coefficients)[:, 0] * self.scale.scale[0] + self.scale.shift[0]
 
     def _unit(self) -> float:
         return float(self.values.std())
@@ -223,13 +322,61 @@ class ComparisonAnswer(ScoreAnswer):
         pi^2 / 4k: that of 4k / pi^2 + 3 values, see `tupi.methods.auto.guard.confirmation`.
         """
         right = np.mean(0.5 * (1 + np.sign(self.fused.differences)))
-        k = min(len(self.fused.judged), len(self.fused.rows))
+        k = min(len(self.fused.judged), len(self.fused.labelled.base))
         return float(np.sin(np.pi * (right - 0.5))), 4 * k / np.pi**2 + 3
 
-    def suggest(self) -> Positions:
-        """Return pairs to compare next."""
-        asked = self.fused.rows[np.column_stack([self.higher, self.lower])]
-        return suggest_pairs(self.fused.belief, self.fused.g[:, 0], asked)
+
+@dataclass(frozen=True, eq=False)
+class ClassColumns:
+    """From what the process says of classes to columns: shares, raised to a power, as logarithms or as scores.
+
+    Attributes
+    ----------
+    frequency, unit : ndarray of shape (c,)
+        Expected shares of the classes, and deviations of indicators of them.
+    sharpness : float
+        The power.
+    scale : Scale
+        What predictions are.
+    stretch : tuple of float
+        For class scores that are no probabilities: what shares are multiplied by, and what is added then.
+    """
+
+    frequency: Array
+    unit: Array
+    sharpness: float
+    scale: Scale
+    stretch: tuple[float, float]
+
+    def log_shares(self, z: Array) -> Array:
+        """Return logarithms of the shares that the process says, before they are raised."""
+        return np.log(np.maximum(self.frequency + self.unit * z, LEAST_SHARE))
+
+    def shares(self, z: Array) -> Array:
+        """Return shares of the classes, rows of which sum to one."""
+        return softmax(self.sharpness * self.log_shares(z), axis=1)
+
+    def __call__(self, z: Array) -> Array:
+        """Return columns, standardised."""
+        shares = self.shares(z)
+        if self.scale.probabilities:
+            logs = np.log(np.maximum(shares, SMALLEST_PROBABILITY))
+            values = logs - logs.mean(axis=1, keepdims=True)
+        else:  # all classes are moved and stretched alike: the largest share stays the largest score
+            values = shares * self.stretch[0] + self.stretch[1]
+        return (values - self.scale.shift) / self.scale.scale
+
+
+def class_columns(rows: Rows, base: Array, answers: Array, *, made: ClassColumns, blend: Blend, careful: Array) -> Array:
+    """Return blended columns of classes."""
+    c = base.shape[1]
+    return blend.of(made(answers[:, :c]), base[:, :, 0], np.einsum("ck,nck->nc", careful, with_one(base)))
+
+
+def share_sums(rows: Rows, answers: Array, *, made: ClassColumns) -> Array:
+    """Return the sums of all shares and of their squares."""
+    shares = made.shares(answers[:, : len(made.frequency)])
+    return np.array([shares.sum(), (shares**2).sum()])
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,63 +389,63 @@ class ClassAnswer(Answer):
     ----------
     classes : ndarray of int
         The labels.
-    frequency : ndarray of shape (c,)
-        Expected shares of the classes.
-    prior : ndarray of shape (n, c)
-        Label-free probabilities, in deviations of the labels.
+    chances : Chances
+        Label-free probabilities.
     """
 
     classes: Positions
-    frequency: Array
-    prior: Array
+    chances: Chances
 
-    def columns(self, blend: Blend) -> Array:
+    def columns(self, blend: Blend) -> Kept:
         """Return class scores: centred logarithms of probabilities, or scores in the input's units."""
-        return blend.of(self._columns(self.fused.g), self.base.f, self.base.careful)
+        problem = self.problem
+        common = {"made": self._made, "blend": blend, "careful": problem.careful}
+        return problem.home.each(class_columns, problem.base, self.answers, **common)
 
     def agreement(self) -> tuple[float, float]:
         """Return the correlation of indicators of the classes with predictions, each without its label."""
-        indicators = np.eye(len(self.frequency))[self.classes] - self.frequency
-        return _correlation(self._deviation() * self.fused.held_out, indicators), len(self.classes)
+        indicators = np.eye(len(self.chances.unit))[self.classes] - self.chances.frequency
+        return _correlation(self.chances.unit * self.fused.left_out.held_out, indicators), len(self.classes)
 
     def gain(self, blend: Blend) -> Gain:
         """Return the gain in accuracy, each label left out in turn."""
-        rows = self.fused.rows
-        scale, shift = self.prepared.scale, self.prepared.shift
-        # Stretching to the input's units looks at all items, so labelled ones are replaced among them.
-        scores = self.fused.g.copy()
-        scores[rows] = self.fused.held_out
-        new = self._columns(scores)[rows]
-        old = self.base.f[rows]
+        new = self._made(self.fused.left_out.held_out)
+        old, careful = (self.at_labels(one) for one in (self.problem.only(0), self.problem.careful))
         before, after = (
-            ((one * scale + shift).argmax(axis=1) == self.classes).astype(np.float64)
-            for one in (old, blend.of(new, old, self.base.careful[rows]))
+            ((one * self.scale.scale + self.scale.shift).argmax(axis=1) == self.classes).astype(np.float64)
+            for one in (old, blend.of(new, old, careful))
         )
         return mean_gain(before, after)
 
-    def _label_free(self) -> Array:
-        return self.prior
-
-    def _deviation(self) -> Array:
-        return np.sqrt(self.frequency * (1 - self.frequency))
-
-    def _log_shares(self, z: Array) -> Array:
-        return np.log(np.maximum(self.frequency + self._deviation() * z, LEAST_SHARE))
-
-    def _columns(self, z: Array) -> Array:
-        return from_shares(self.prepared, softmax(self._sharpness() * self._log_shares(z), axis=1))
-
-    def _sharpness(self) -> float:
-        """Return the most likely power by the labels left out, expected to be about one."""
-        logs, each = self._log_shares(self.fused.held_out), np.arange(len(self.classes))
+    @cached_property
+    def _made(self) -> ClassColumns:
+        made = ClassColumns(self.chances.frequency, self.chances.unit, 1.0, self.scale, (1.0, 0.0))
+        logs, each = made.log_shares(self.fused.left_out.held_out), np.arange(len(self.classes))
         likely = [
             log_softmax(s * logs, axis=1)[each, self.classes].sum() - 0.5 * (np.log(s) / SHARPNESS_SD) ** 2
             for s in SHARPNESS_GRID
         ]
-        return SHARPNESS_GRID[int(np.argmax(likely))]
+        made = ClassColumns(made.frequency, made.unit, SHARPNESS_GRID[int(np.argmax(likely))], self.scale, (1.0, 0.0))
+        if self.scale.probabilities:
+            return made
+        home, c = self.problem.home, len(made.unit)
+        mean, square = home.summed(share_sums, self.answers, made=made) / (home.n * c)
+        deviation = np.sqrt(max(square - mean**2, 0.0))
+        initial, spread = spread_of(self.problem.only(0), self.problem, self.scale)
+        stretch = spread / deviation if deviation > 0 else 1.0
+        return ClassColumns(made.frequency, made.unit, made.sharpness, self.scale, (stretch, initial - mean * stretch))
 
     def _unit(self) -> float:
-        return float(np.sqrt(np.mean(self.frequency * (1 - self.frequency))))
+        return float(np.sqrt(np.mean(self.chances.unit**2)))
+
+
+def spread_of(coefficients: Array, problem: LabelFree, scale: Scale) -> tuple[float, float]:
+    """Return the mean and the deviation of all entries of a column that is made of base columns, as predictions."""
+    mean = np.einsum("ck,ck->c", coefficients, problem.moments[:, 0])
+    square = np.einsum("ck,ckl,cl->c", coefficients, problem.moments, coefficients)
+    means = mean * scale.scale + scale.shift
+    squares = square * scale.scale**2 + 2 * mean * scale.scale * scale.shift + scale.shift**2
+    return float(means.mean()), float(np.sqrt(max(squares.mean() - means.mean() ** 2, 0.0)))
 
 
 def _correlation(first: Array, second: Array) -> float:
@@ -306,60 +453,3 @@ def _correlation(first: Array, second: Array) -> float:
     first, second = (one.ravel() - one.mean() for one in (first, second))
     size = np.linalg.norm(first) * np.linalg.norm(second)
     return float(first @ second / size) if size > 0 else 0.0
-
-
-def answer_of(known: Known, base: LabelFree, prepared: Prepared) -> Answer:
-    """Fit the process to labels of any kind.
-
-    Parameters
-    ----------
-    known : Known
-        Labelled items that have features.
-    base : LabelFree
-        The label-free answer.
-    prepared : Prepared
-        The problem.
-    """
-    place = np.empty(len(base.order), np.int64)
-    place[base.order] = np.arange(len(base.order))
-    rows, most = place[known.rows], most_labels(len(base.f))
-    if isinstance(known.labels, Pairs):
-        return _from_pairs(known.labels, rows, most, base, prepared)
-    values = known.values
-    # Thinned out evenly over their values; equal values in the order of the items' content.
-    by_value = np.lexsort([rows, values])
-    used = by_value[evenly(len(values), most)]
-    used = used[np.argsort(rows[used])]
-    rows, values = rows[used], values[used]
-    if prepared.problem.task == "classification":
-        chances = _label_free_chances(base, prepared)
-        frequency = np.clip(chances.mean(axis=0), LEAST_SHARE, 1 - LEAST_SHARE)
-        unit_share = np.sqrt(frequency * (1 - frequency))
-        z = (np.eye(chances.shape[1])[values] - frequency) / unit_share
-        prior = (chances - frequency) / unit_share
-        fused = fit_values(base, prepared, rows, z, prior, CLASS_SHIFT)
-        return ClassAnswer(prepared, base, fused, len(values), values.astype(np.int64), frequency, prior)
-    z = ((values - values.mean()) / values.std())[:, None]
-    kind = RegressionAnswer if prepared.problem.task == "regression" else RankingAnswer
-    fused = with_expert(base, fit_values(base, prepared, rows, z), z)
-    return kind(prepared, base, fused, len(values), values)
-
-
-def _label_free_chances(base: LabelFree, prepared: Prepared) -> Array:
-    """Return class probabilities of the label-free answer; other scores are taken as logarithms of deviation 1."""
-    columns = base.answer * prepared.scale + prepared.shift
-    if not prepared.problem.are_probabilities:
-        columns = (columns - columns.mean()) / max(float(columns.std()), 1e-12)
-    return softmax(columns, axis=1)
-
-
-def _from_pairs(labels: Pairs, rows: Positions, most: int, base: LabelFree, prepared: Prepared) -> ComparisonAnswer:
-    higher, lower = rows[labels.higher], rows[labels.lower]
-    order = np.lexsort([lower, higher])
-    if len(rows) > most:
-        order = order[evenly(len(order), most // 2)]
-    higher, lower = higher[order], lower[order]
-    compared = np.unique(np.concatenate([higher, lower]))
-    higher, lower = np.searchsorted(compared, higher), np.searchsorted(compared, lower)
-    fused = fit_pairs(base, prepared, compared, higher, lower)
-    return ComparisonAnswer(prepared, base, fused, len(higher), higher, lower)

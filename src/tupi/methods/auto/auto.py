@@ -1,26 +1,116 @@
-"""The default: one Gaussian process with labels, careful averaging without."""
+"""The default method, from top to bottom.
+
+An item has a prediction f and rows of views. What comes back for it is one explicit function of these:
+
+1. **Which views count** (`tupi.embedding.relevance`): those that depend on the predictions, by a test on a sample.
+   Copies count once; the rest may still be useful, but only labels can tell.
+2. **Who is alike** (`tupi.embedding.anchors`): every item has a few nearest anchors by the views that count.
+3. **The label-free answer** (`tupi.methods.auto.labelfree`): the average of f over alike items, shrunk towards f by the
+   share of signal in their difference, which views that are left out in turn reveal (`tupi.methods.auto.signal`).
+   Without labels that is all, and f itself where the views give no good reason to move it.
+4. **What labels add** (`tupi.methods.auto.fitting`): a Gaussian process around the label-free answer, whose kernels
+   (`tupi.methods.auto.kernels`) are made of f, of the anchors and of the views' own columns. Beside it stands a plain
+   process of f and the views alone, for tables whose items form no groups (`tupi.methods.auto.experts`).
+5. **The guard** (`tupi.methods.auto.guard`): labels that were left out say whether they belong to the items at all, and
+   how likely the new predictions are better; new predictions, label-free answer and f are blended accordingly
+   (`tupi.methods.auto.answers`, by kind of label).
+6. **What to ask next** (`tupi.methods.auto.design`): labels that would lower the uncertainty of all items most.
+
+Whatever touches all items is a pass over blocks (`tupi.blocks.home`); the rest is small.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from tupi.algorithm.denoiser import Step
 from tupi.algorithm.trajectory import Watch
+from tupi.blocks.home import Kept, Rows
+from tupi.blocks.memory import Memory
 from tupi.embedding.prepared import Prepared
-from tupi.inputs.labels import Labels, subset
-from tupi.methods.auto.fuse import Fuse
-from tupi.methods.auto.smooth import Smooth
+from tupi.embedding.relevance import evenly
+from tupi.inputs.labels import Labels, Pairs, Values, labelled_items, relabel, subset
+from tupi.judging.gain import Gain
+from tupi.methods.auto.answers import (
+    LEAST_SHARE,
+    NEW,
+    Answer,
+    ClassAnswer,
+    ComparisonAnswer,
+    RankingAnswer,
+    RegressionAnswer,
+    Scale,
+    based_on,
+    spread_of,
+)
+from tupi.methods.auto.design import suggest_first, suggest_items, suggest_pairs
+from tupi.methods.auto.experts import with_expert
+from tupi.methods.auto.fitting import Chances, fit_pairs, fit_values, most_labels
+from tupi.methods.auto.guard import LEAST_CONFIRMED, Blend
+from tupi.methods.auto.kernels import pick_features
+from tupi.methods.auto.labelfree import LabelFree, label_free, with_one
 from tupi.methods.base import Fit, Method
+from tupi.runtime.errors import InputError
+
+CLASS_SHIFT = 0.1  # prior variance of a class's shift: how frequent classes are is known from the predictions
+Array = NDArray[np.float64]
+Positions = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What comes back, with the blocks of items.
+
+    Attributes
+    ----------
+    columns : kept arrays of shape (items, c), or None
+        New columns, standardised; None if the predictions stay as they are.
+    params : dict
+        What was found.
+    note : str
+        A sentence for a person.
+    calibrated : bool
+        Whether columns are values in the units of the predictions.
+    gain : Gain, optional
+        By labels that were left out.
+    uncertainty, expected : kept arrays of shape (items,), optional
+        See `tupi.methods.base.Fit`.
+    left_out_errors : ndarray, optional
+        See there.
+    suggested : ndarray, optional
+        Items, or pairs, to label next.
+    """
+
+    columns: Kept | None
+    params: dict[str, Any]
+    note: str
+    calibrated: bool
+    gain: Gain | None = None
+    uncertainty: Kept | None = None
+    expected: Kept | None = None
+    left_out_errors: Array | None = None
+    suggested: Positions | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Auto(Method):
-    """Everything automatic: `Fuse` with labels, `Smooth` without.
+    """Everything automatic: averages over alike items without labels, a guarded Gaussian process with them.
+
+    Labels are values or pairs. Of more than 2,000 labelled items (fewer beyond 67,000 items, but at least 200) a part
+    is used, evenly spread over their values.
 
     Parameters
     ----------
     guard : bool
-        With labels: leave the predictions alone where they show no credible gain, see `Fuse`.
+        With labels: return (1 - w) f + w g, with w the probability of a gain judged by labels that were left out, and f
+        itself where a gain is not credible; as far as the labels are not confirmed by predictions that did not see
+        them, what comes back without labels. Without the guard, g.
     """
 
     name: ClassVar[str] = "auto"
@@ -28,16 +118,264 @@ class Auto(Method):
     guard: bool = True
 
     def __post_init__(self) -> None:
-        Fuse(guard=self.guard)  # checks it
+        if not isinstance(self.guard, (bool, np.bool_)):
+            raise InputError(f"guard: found {self.guard!r}; accepted: True or False.")
 
     def fit(self, prepared: Prepared, labels: Labels | None, watch: Watch | None = None) -> Fit:
-        """Fit the method that suits the problem."""
+        """Return better columns of a problem in this process."""
+        problem = prepared.problem
+        base: LabelFree = prepared.once(
+            "label-free",
+            lambda: label_free(
+                Memory(problem.views, prepared.items),
+                prepared.f,
+                len(problem.views),
+                problem.task == "ranking",
+                prepared.progress,
+            ),
+        )
         useful = None if labels is None else subset(labels, prepared.items)
-        if useful is not None:
-            fit, why = Fuse(guard=self.guard).fit(prepared, labels, watch), "there are labels"
-            chosen = Fuse.name
+        among = None if useful is None else relabel(useful, prepared.items)
+        scale = Scale(problem.task, prepared.scale, prepared.shift, problem.are_probabilities)
+        # Fits to some of the labels only judge; suggestions are for a person.
+        found = self.solve(base, among, scale, problem.names, labels is problem.labels, prepared.progress)
+        columns = prepared.f if found.columns is None else base.home.joined(found.columns)
+        return Fit(
+            columns,
+            found.params,
+            steps_of(base, prepared.f, columns, len(problem.views), watch),
+            [],
+            (_why(labels, useful) + found.note,),
+            gain=found.gain,
+            uncertainty=None if found.uncertainty is None else base.home.joined(found.uncertainty),
+            expected=None if found.expected is None else base.home.joined(found.expected),
+            left_out_errors=found.left_out_errors,
+            suggested=found.suggested,
+            calibrated=found.calibrated,
+        )
+
+    def solve(
+        self,
+        base: LabelFree,
+        labels: Labels | None,
+        scale: Scale,
+        names: list[str],
+        suggest: bool,
+        progress: Callable[[str], None],
+    ) -> Solution:
+        """Return better columns of items wherever they are.
+
+        Parameters
+        ----------
+        base : LabelFree
+            The problem without labels.
+        labels : Values, Pairs or None
+            Labels that may be used; items are numbered as in ``base.home``.
+        scale : Scale
+            What predictions are.
+        names : list of str
+            Names of the views.
+        suggest : bool
+            Whether to say which labels would teach most.
+        progress : callable
+            Called with a sentence whenever something long begins.
+        """
+        if labels is None:
+            return self._without_labels(base, scale, names, suggest)
+        progress("Learning from the labels")
+        answer, rows = fitted(base, labels, scale)
+        progress("Asking the labels that were left out")
+        blend, probability, confirmed = answer.guarded()
+        if not self.guard:
+            blend = NEW
+        changed = blend.new > 0 or (blend.label_free > 0 and base.moves)
+        params = {"weight": blend.new, "confirmed": confirmed, "plain_share": answer.fused.plain_share}
+        if not suggest:
+            suggested = None
+        elif isinstance(answer, ComparisonAnswer):
+            suggested = suggest_pairs(base, answer.fused, rows[np.column_stack([answer.higher, answer.lower])])
         else:
-            fit, chosen = Smooth().fit(prepared, None, watch), Smooth.name
-            why = "there are no labels" if labels is None else "no labelled items with features differ in their label"
-        note = f"Chose {chosen!r} because {why}. {fit.notes[0]}"
-        return replace(fit, params={"chosen": chosen} | fit.params, notes=(note,))
+            suggested = suggest_items(base, answer.fused, answer.fused.noise, rows)
+        return Solution(
+            answer.columns(blend) if changed else None,
+            self.params() | {"chosen": "fuse", "signal_share": base.share.c} | params,
+            describe_views(base, names) + " " + self._verdict(answer, labels, blend, probability, confirmed, changed),
+            isinstance(answer, RegressionAnswer) and changed,
+            answer.gain(blend if changed else NEW),
+            answer.uncertainty(),
+            answer.expected(),
+            answer.left_out_errors(blend),
+            suggested,
+        )
+
+    def _without_labels(self, base: LabelFree, scale: Scale, names: list[str], suggest: bool) -> Solution:
+        """Return the label-free answer where the views give good reason to move f."""
+        # Averages vary less than scores. For regression and classes f's units stay: there they mean something.
+        moved = base.unit(base.careful) if scale.task == "ranking" else base.careful
+        return Solution(
+            base.home.each(based_on, base.base, coefficients=moved) if base.moves else None,
+            self.params() | {"chosen": "smooth", "signal_share": base.share.c},
+            describe_views(base, names) + " " + describe_share(base),
+            scale.task == "regression" and base.moves,
+            suggested=suggest_first(base) if suggest else None,
+        )
+
+    def _verdict(
+        self, answer: Answer, labels: Labels, blend: Blend, probability: float, confirmed: float, changed: bool
+    ) -> str:
+        """Return a sentence on what was made of the labels, and what became of that."""
+        kind = "labels" if isinstance(labels, Values) else "comparisons"
+        given = len(labels.values) if isinstance(labels, Values) else len(labels.higher)
+        used = f"{answer.n_used:,} {kind}" if answer.n_used == given else f"{answer.n_used:,} of {given:,} {kind}"
+        plain = round(100 * answer.fused.plain_share)
+        said = f"A Gaussian process on {used} made new predictions, "
+        if plain:
+            said += f"{plain}% of them by a plain process of the predictions and the views' columns, "
+        if self.guard and confirmed < LEAST_CONFIRMED:  # labels that are left aside say nothing of a gain
+            instead = "the answer without labels" if changed else "the initial predictions"
+            return said + (
+                f"but the {kind} agree with nothing better than chance would (do their ids match those of the "
+                f"predictions?), so they are left aside, and {instead} came back."
+            )
+        said += f"better with probability {probability:.2f} by the {kind} left out and by what such views usually gain; "
+        if not self.guard:
+            return said + "they came back as they are, since the guard is off."
+        if not changed:
+            return said + "no credible gain, so the initial predictions stay as they are."
+        return said + f"they make up {100 * blend.new:.0f}% of what came back."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fuse(Auto):
+    """The default with labels: what "auto" does with them, and an error without."""
+
+    name: ClassVar[str] = "fuse"
+
+    def fit(self, prepared: Prepared, labels: Labels | None, watch: Watch | None = None) -> Fit:
+        """Return better columns; complain where no labels can be used."""
+        if labels is None:
+            raise InputError(
+                f"labels: found none, and method {self.name!r} is fitted to labels; accepted: tupi.Values(index, "
+                "values), an array with NaN where unknown, or tupi.Pairs."
+            )
+        if subset(labels, prepared.items) is None:
+            raise InputError(
+                f"labels: method {self.name!r} needs labelled items that have features; found none whose labels differ."
+            )
+        return super().fit(prepared, labels, watch)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Smooth(Method):
+    """The default without labels: averages over alike items, shrunk towards f. Labels are not used."""
+
+    name: ClassVar[str] = "smooth"
+
+    def fit(self, prepared: Prepared, labels: Labels | None, watch: Watch | None = None) -> Fit:
+        """Return better columns."""
+        return Auto().fit(prepared, None, watch)
+
+
+def fitted(base: LabelFree, labels: Labels, scale: Scale) -> tuple[Answer, Positions]:
+    """Fit the process to labels of any kind; also return which items it was fitted to."""
+    most = most_labels(base.home.n)
+    if isinstance(labels, Pairs):
+        return _from_pairs(base, labels, scale, most)
+    place = np.empty(base.home.n, np.int64)
+    place[base.order] = np.arange(base.home.n)
+    # Thinned out evenly over their values; equal values in the order of the items' content.
+    by_value = np.lexsort([place[labels.index], labels.values])
+    used = by_value[evenly(len(by_value), most)]
+    used = used[np.argsort(place[labels.index[used]])]
+    rows, values = labels.index[used], labels.values[used]
+    labelled = pick_features(base, rows)
+    if scale.task == "classification":
+        chances = label_free_chances(base, scale)
+        z = (np.eye(len(chances.unit))[values.astype(np.int64)] - chances.frequency) / chances.unit
+        fused = fit_values(base, labelled, z, chances, CLASS_SHIFT)
+        return ClassAnswer(base, scale, fused, len(values), values.astype(np.int64), chances), rows
+    z = ((values - values.mean()) / values.std())[:, None]
+    kind = RegressionAnswer if scale.task == "regression" else RankingAnswer
+    return kind(base, scale, with_expert(base, fit_values(base, labelled, z), z), len(values), values), rows
+
+
+def _from_pairs(base: LabelFree, labels: Pairs, scale: Scale, most: int) -> tuple[Answer, Positions]:
+    place = np.empty(base.home.n, np.int64)
+    place[base.order] = np.arange(base.home.n)
+    higher, lower = place[labels.higher], place[labels.lower]
+    order = np.lexsort([lower, higher])
+    if len(labelled_items(labels)) > most:
+        order = order[evenly(len(order), most // 2)]
+    higher, lower = higher[order], lower[order]
+    compared = np.unique(np.concatenate([higher, lower]))
+    higher, lower = np.searchsorted(compared, higher), np.searchsorted(compared, lower)
+    rows = base.order[compared]
+    fused = fit_pairs(base, pick_features(base, rows), higher, lower)
+    return ComparisonAnswer(base, scale, fused, len(higher), higher, lower), rows
+
+
+def label_free_chances(base: LabelFree, scale: Scale) -> Chances:
+    """Return class probabilities of the label-free answer; other scores are taken as logarithms of deviation 1."""
+    by, add = scale.scale, scale.shift
+    if not scale.probabilities:
+        mean, deviation = spread_of(base.answer, base, scale)
+        by, add = by / max(deviation, 1e-12), (add - mean) / max(deviation, 1e-12)
+    total = base.home.summed(_chances, base.base, answer=base.answer, by=by, add=add)
+    frequency = np.clip(total / base.home.n, LEAST_SHARE, 1 - LEAST_SHARE)
+    return Chances(base.answer, by, add, frequency, np.sqrt(frequency * (1 - frequency)))
+
+
+def _chances(rows: Rows, base: Array, *, answer: Array, by: Array, add: Array) -> Array:
+    """Return sums of label-free class probabilities."""
+    return np.asarray(softmax(np.einsum("ck,nck->nc", answer, with_one(base)) * by + add, axis=1).sum(axis=0))
+
+
+def steps_of(base: LabelFree, f: Array, columns: Array, n_views: int, watch: Watch | None) -> list[Step]:
+    """Return two steps, f and the answer, weighted by what each view explains in either."""
+    unknown = np.full(n_views, np.nan)
+    steps = [Step(t, one, base.view_shares(one[base.sample], n_views), unknown) for t, one in enumerate((f, columns))]
+    if watch is not None:
+        for step in steps:
+            watch(step)
+    return steps
+
+
+def _why(labels: Labels | None, useful: Labels | None) -> str:
+    """Return a sentence on why labels were used, or not."""
+    if useful is not None:
+        return "Chose 'fuse' because there are labels. "
+    why = "there are no labels" if labels is None else "no labelled items with features differ in their label"
+    return f"Chose 'smooth' because {why}. "
+
+
+def describe_views(base: LabelFree, names: list[str]) -> str:
+    """Return a sentence on which views were used."""
+    found = base.relations
+    said = f"{len(found.related) - len(found.through)} of {len(names)} views depend on the predictions"
+    for numbers, what in (
+        (found.through, "on one of those views"),
+        (base.layout.rest, "unrelated"),
+        (found.copies, "copies"),
+    ):
+        if numbers:
+            listed = ", ".join(names[k] for k in numbers[:5]) + (", ..." if len(numbers) > 5 else "")
+            said += f"; {what}: {listed}"
+    return said + "."
+
+
+def describe_share(base: LabelFree) -> str:
+    """Return a sentence on how far averages of alike items are trusted."""
+    if not base.layout.related:
+        return "Nothing to learn from without labels: the predictions stay as they are."
+    if base.moves:
+        return (
+            f"Of what alike items do not share, {100 * base.share.c:.0f}% is taken to be signal and kept, "
+            "the rest is averaged away."
+        )
+    if base.share.c == 1.0 and len(base.layout.related) == 1:
+        return "The one view that depends on them does not tell error from signal: the predictions stay as they are."
+    if base.share.c == 1.0:
+        why = "each view adds to what the others explain, so nothing is known to be error"
+    else:
+        why = "nothing shows that what the views agree about is what is predicted"
+    return f"Without labels {why}: the predictions stay as they are."

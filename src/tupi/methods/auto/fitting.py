@@ -1,22 +1,30 @@
-"""From labels to what the Gaussian process says of all items, and of labelled ones when their labels are left out."""
+"""From labels to a function of an item: the Gaussian process, and what it says of labels that are left out."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 from scipy.stats import entropy
 
-from tupi.embedding.prepared import Prepared
 from tupi.embedding.relevance import evenly
-from tupi.inputs.labels import labelled_items
-from tupi.methods.auto.design import Belief, sketches
-from tupi.methods.auto.kernels import Kernels, kernels
+from tupi.methods.auto.kernels import Features, Kernels, kernels
 from tupi.methods.auto.labelfree import LabelFree
-from tupi.methods.auto.leftout import CHOOSING_LABELS, FEW, judged_apart
 from tupi.methods.auto.preferences import fit_preferences, left_out_comparisons
-from tupi.methods.auto.process import JITTER, Model, labelled_model, posterior, slope
+from tupi.methods.auto.process import (
+    CHOOSING_LABELS,
+    FEW,
+    JITTER,
+    LeftOut,
+    Model,
+    judged_apart,
+    labelled_model,
+    posterior,
+    slope,
+)
 
 MAX_LABELS = 2000  # more are thinned out: systems of so many equations still take seconds
 MAX_ENTRIES = 1 << 27  # of a kernel between all items and the labelled ones: half a gigabyte
@@ -28,45 +36,177 @@ Positions = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Fused:
-    """What the process says.
+class Chances:
+    """The mean function for classes: label-free probabilities, in deviations of the labels.
 
     Attributes
     ----------
-    g : ndarray of shape (n, c)
-        Its mean, in deviations of the labels; rows in content order.
-    rows : ndarray of int
-        The labelled items that were used.
-    held_out : ndarray
-        For values: predictions of the labelled items, shape (m, c), each without its label.
-    differences : ndarray
-        For one output: predicted differences within pairs whose labels were both left out; (m, m) for values, (k,) for
-        comparisons.
-    judged : ndarray of int
-        For comparisons: those that ``differences`` belong to.
-    belief : Belief
-        The process, for uncertainties.
-    noise : float
-        Variance of the noise of a value; 0 for comparisons, which are of the items themselves.
-    twice : ndarray of shape (m, m), optional
-        For values and one output: predictions without two labels, see `tupi.methods.auto.leftout.LeftOut`.
-    plain_share : float
-        Share of the plain process in all predictions, see `tupi.methods.auto.experts`.
+    answer : ndarray of shape (c, k + 1)
+        How the label-free answer is made of one and the base columns.
+    scale, shift : ndarray of shape (c,)
+        How that becomes logarithms of probabilities, up to a constant.
+    frequency, unit : ndarray of shape (c,)
+        Expected shares of the classes, and the deviations of indicators of them.
     """
 
-    g: Array
-    rows: Positions
-    held_out: Array
+    answer: Array
+    scale: Array
+    shift: Array
+    frequency: Array
+    unit: Array
+
+    def shares(self, base: Array) -> Array:
+        """Return label-free probabilities of items."""
+        return softmax(np.einsum("ck,nck->nc", self.answer, base) * self.scale + self.shift, axis=1)
+
+    def __call__(self, base: Array) -> Array:
+        """Return the mean function."""
+        return (self.shares(base) - self.frequency) / self.unit
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """The mean function for scores and values: predictions with the slope that is expected.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (c, k + 1)
+        How it is made of one and the base columns.
+    """
+
+    coefficients: Array
+
+    def __call__(self, base: Array) -> Array:
+        """Return the mean function."""
+        return np.einsum("ck,nck->nc", self.coefficients, base)
+
+
+@dataclass(frozen=True, eq=False)
+class Process:
+    """A Gaussian process after the labels: an explicit function of an item.
+
+    Attributes
+    ----------
+    mean : Linear or Chances
+        The mean function.
+    columns : ndarray of shape (c, q, k + 1)
+        The columns of rank-one kernels.
+    first : int
+        The first of the shared kernels that it has; it has all that follow.
+    at_labels : ndarray of shape (c, q, m)
+        The columns at the labelled items.
+    v : ndarray of shape (q + p,)
+        Variances of columns and shared kernels.
+    duals : ndarray of shape (m, c)
+        K^-1 times the residuals.
+    constant : float
+        Prior variance of a shift that all items share.
+    """
+
+    mean: Linear | Chances
+    columns: Array
+    first: int
+    at_labels: Array
+    v: Array
+    duals: Array
+    constant: float
+
+    def covariances(self, items: Features, shared: list[NDArray[np.floating]], output: int) -> Array:
+        """Return the prior covariance of items with the labelled ones, given the shared kernels between them."""
+        q = self.columns.shape[1]
+        columns = np.einsum("qk,nk->nq", self.columns[output], items.base[:, output])
+        total = (columns * self.v[:q]) @ self.at_labels[output] + self.constant
+        for weight, K in zip(self.v[q:], shared[self.first :], strict=True):
+            total += weight * K
+        return total
+
+    def __call__(self, items: Features, shared: list[NDArray[np.floating]]) -> Array:
+        """Return what the process says of items, shape (n, c)."""
+        c = self.duals.shape[1]
+        moved = [self.covariances(items, shared, j) @ self.duals[:, j] for j in range(c)]
+        return self.mean(items.base) + np.column_stack(moved)
+
+
+@dataclass(frozen=True, eq=False)
+class Fused:
+    """What the labels made of the problem.
+
+    Attributes
+    ----------
+    kernels : Kernels
+        Between any items and the labelled ones.
+    process : Process
+        The process; its numbers are in deviations of the labels.
+    middles : list of ndarray of shape (m, m)
+        For each output the matrix A with which the posterior covariance is K - K A K.
+    noise : float
+        Variance of the noise of a value; 0 for comparisons, which are of the items themselves.
+    left_out : LeftOut
+        For values: predictions of labelled items without their labels.
+    differences : ndarray of shape (k,)
+        For comparisons: predicted differences within pairs that were left out.
+    judged : ndarray of int
+        For comparisons: those that ``differences`` belong to.
+    plain : Process or None
+        A second expert, see `tupi.methods.auto.experts`.
+    plain_share : float
+        Its share in all predictions.
+    """
+
+    kernels: Kernels
+    process: Process
+    middles: list[Array]
+    noise: float
+    left_out: LeftOut
     differences: Array
     judged: Positions
-    belief: Belief
-    noise: float
-    twice: Array | None = None
+    plain: Process | None = None
     plain_share: float = 0.0
+
+    @property
+    def labelled(self) -> Features:
+        """The labelled items."""
+        return self.kernels.labelled
 
     def left_out_deviations(self) -> Array:
         """Return for one output the standard deviation of each value given all others: (K^-1)_ii^-1/2."""
-        return np.diag(self.belief.middles[0]) ** -0.5
+        return np.diag(self.middles[0]) ** -0.5
+
+    def __call__(self, items: Features) -> tuple[Array, Array]:
+        """Return what is said of items, shape (n, c), and the posterior variance of each, averaged over outputs."""
+        shared, process = self.kernels.shared(items), self.process
+        g = process(items, shared)
+        if self.plain is not None:
+            g = (1 - self.plain_share) * g + self.plain_share * self.plain(items, shared)
+        variance = self.prior_variances(items)
+        for output, middle in enumerate(self.middles):
+            C = process.covariances(items, shared, output)
+            variance -= np.einsum("ij,ij->i", C @ middle, C) / len(self.middles)
+        return g, np.maximum(variance, 1e-6)
+
+    def prior_variances(self, items: Features) -> Array:
+        """Return the variance of each item before any label, averaged over outputs."""
+        process, columns = self.process, self.kernels.of_columns(items)
+        q = columns.shape[1]
+        total = process.constant + np.einsum("k,okn->n", process.v[:q], columns**2) / len(columns)
+        for weight, own in zip(process.v[q:], self.kernels.own(items), strict=True):
+            total += weight * own
+        return total
+
+    def covariance(self, items: Features) -> Array:
+        """Return the posterior covariance of some items, averaged over outputs."""
+        process, columns = self.process, self.kernels.of_columns(items)
+        q = columns.shape[1]
+        total = process.constant + np.einsum("k,oki,okj->ij", process.v[:q], columns, columns, optimize=True) / len(
+            columns
+        )
+        for weight, K in zip(process.v[q:], self.kernels.shared(items, items), strict=True):
+            total += weight * K
+        shared = self.kernels.shared(items)
+        for output, middle in enumerate(self.middles):
+            C = process.covariances(items, shared, output)
+            total -= C @ middle @ C.T / len(self.middles)
+        return 0.5 * (total + total.T)
 
 
 def most_labels(n: int) -> int:
@@ -74,87 +214,93 @@ def most_labels(n: int) -> int:
     return min(MAX_LABELS, max(200, MAX_ENTRIES // n))
 
 
+def expected(columns: Array, at_labels: Array) -> Linear:
+    """Return the mean function that predicts with the slope that is expected.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (c, k + 1)
+        How the predictions are made of one and the base columns.
+    at_labels : ndarray of shape (m, c)
+        Their values at the labelled items.
+    """
+    slopes = np.array([slope(one) for one in at_labels.T])
+    coefficients = columns * slopes[:, None]
+    coefficients[:, 0] -= slopes * at_labels.mean(axis=0)
+    return Linear(coefficients)
+
+
 def fit_values(
-    base: LabelFree,
-    prepared: Prepared,
-    rows: Positions,
-    z: Array,
-    expected: Array | None = None,
-    constant: float = 1.0,
+    problem: LabelFree, labelled: Features, z: Array, mean: Chances | None = None, constant: float = 1.0
 ) -> Fused:
     """Fit the process to values.
 
     Parameters
     ----------
-    base : LabelFree
+    problem : LabelFree
         The problem without labels.
-    prepared : Prepared
-        The problem.
-    rows : ndarray of int
-        Labelled items, ascending in content order.
+    labelled : Features
+        Labelled items.
     z : ndarray of shape (m, c)
         Their labels, mean 0 and deviation 1.
-    expected : ndarray of shape (n, c), optional
+    mean : Chances, optional
         The mean function; by default the label-free answer with the slope that is expected.
     constant : float
         Prior variance of a shift.
     """
-    found = kernels_to(base, prepared, rows)
-    mean = expected_by(base.columns[0], rows) if expected is None else expected
-    residuals = z - mean[rows]
-    columns, shared = found.columns[:, :, rows], found.within()
-    c = len(columns)
-    # Outputs cost alike and agree on the variances, so each may do with fewer labels.
-    some = evenly(len(rows), int(CHOOSING_LABELS / c ** (1 / 3)))
-    model = labelled_model(columns, shared, found.prior, constant)
-    v = model.among(some).most_likely(residuals[some])
-    after = posterior(model, v, residuals)
-    if expected is None and (against := _against(base, rows, v[0], after.duals)).any():
-        held, held_mean = _held(found, against), np.where(against, LEAST_SLOPE * mean, mean)
-        rest = z - held_mean[rows]
-        held_model = labelled_model(held.columns[:, :, rows], shared, found.prior, constant)
-        v_held = held_model.among(some).most_likely(rest[some])
+    found = kernels(problem, labelled)
+    columns, shared = found.of_columns(labelled), found.within()
+    answers = columns[:, 0].T
+    some = evenly(len(z), int(CHOOSING_LABELS / z.shape[1] ** (1 / 3)))  # outputs agree on variances
+
+    def fitted(columns: Array, residuals: Array) -> tuple[Model, Array, Any]:
+        model = labelled_model(columns, shared, found.prior, constant)
+        v = model.among(some).most_likely(residuals[some])
+        return model, v, posterior(model, v, residuals)
+
+    function = expected(problem.columns[:, 0], answers) if mean is None else mean
+    residuals = z - function(labelled.base)
+    model, v, after = fitted(columns, residuals)
+    if isinstance(function, Linear) and (against := _against(answers, v[0], after.duals)).any():
+        held, held_columns = _held(found, columns, against)
+        held_mean = Linear(np.where(against[:, None], LEAST_SLOPE, 1.0) * function.coefficients)
+        rest = z - held_mean(labelled.base)
+        held_model, v_held, held_after = fitted(held_columns, rest)
         odds = held_model.among(some).minus_log_posterior(np.log(v_held), rest[some])[0]
         odds -= model.among(some).minus_log_posterior(np.log(v), residuals[some])[0]
-        if len(rows) < FEW or odds < REVERSAL:
-            found, mean, v, model = held, held_mean, v_held, held_model
-            after = posterior(model, v, rest)
-    g = mean + np.column_stack([found.times(v[:-1], after.duals[:, j], j) for j in range(c)])
-    g += constant * after.duals.sum(axis=0)
-    left_out = judged_apart(model, after, z, mean[rows])
-    belief = Belief(base, sketches(base, prepared), found, v[:-1], list(after.inverses), constant)
+        if len(z) < FEW or odds < REVERSAL:
+            found, columns, function, residuals = held, held_columns, held_mean, rest
+            model, v, after = held_model, v_held, held_after
+    process = Process(function, found.columns, 0, columns, v[:-1], after.duals, constant)
+    left_out = judged_apart(model, after, z, z - residuals)
     nothing = np.empty(0, np.int64)
-    return Fused(g, rows, left_out.held_out, left_out.differences, nothing, belief, float(v[-1]), left_out.twice)
+    return Fused(found, process, list(after.inverses), float(v[-1]), left_out, np.empty(0), nothing)
 
 
-def fit_pairs(base: LabelFree, prepared: Prepared, rows: Positions, higher: Positions, lower: Positions) -> Fused:
-    """Fit the process to comparisons among the items ``rows``, within which they are numbered."""
-    found = kernels_to(base, prepared, rows)
-    mean = expected_by(base.columns[0], rows)
-    shared = found.within()
-    after = fit_preferences(found.columns[0][:, rows], shared, found.prior, mean[rows, 0], higher, lower)
-    against = _against(base, rows, after.v[0], after.dual[:, None])
-    if against.any() and (len(rows) < FEW or _odds_of_reversal(mean[rows, 0], higher, lower) < REVERSAL):
-        found, mean = _held(found, against), LEAST_SLOPE * mean
-        after = fit_preferences(found.columns[0][:, rows], shared, found.prior, mean[rows, 0], higher, lower)
-    g = mean[:, 0] + found.times(after.v, after.dual, 0)
-    K = Model(found.columns[:, :, rows], shared, JITTER * np.eye(len(rows)), found.prior).covariance(after.v, 0)
+def fit_pairs(problem: LabelFree, labelled: Features, higher: Positions, lower: Positions) -> Fused:
+    """Fit the process to comparisons among the labelled items, within which they are numbered."""
+    found = kernels(problem, labelled)
+    columns, shared = found.of_columns(labelled), found.within()
+    answers = columns[:, 0].T
+    function = expected(problem.columns[:, 0], answers)
+    mean = function(labelled.base)[:, 0]
+    after = fit_preferences(columns[0], shared, found.prior, mean, higher, lower)
+    against = _against(answers, after.v[0], after.dual[:, None])
+    if against.any() and (len(mean) < FEW or _odds_of_reversal(mean, higher, lower) < REVERSAL):
+        found, columns = _held(found, columns, against)
+        function, mean = Linear(LEAST_SLOPE * function.coefficients), LEAST_SLOPE * mean
+        after = fit_preferences(columns[0], shared, found.prior, mean, higher, lower)
+    K = Model(columns, shared, JITTER * np.eye(len(mean)), found.prior).covariance(after.v, 0)
     judged = evenly(len(higher), MAX_JUDGED)
     differences = left_out_comparisons(after, K, higher, lower, judged)
-    belief = Belief(base, sketches(base, prepared), found, after.v, [after.middle], 0.0)
-    return Fused(g[:, None], rows, np.empty((0, 1)), differences, judged, belief, 0.0)
+    process = Process(function, found.columns, 0, columns, after.v, after.dual[:, None], 0.0)
+    return Fused(found, process, [after.middle], 0.0, LeftOut.nothing(), differences, judged)
 
 
-def expected_by(columns: Array, rows: Positions) -> Array:
-    """Return the mean function of each output: predictions of it with the slope that is expected."""
-    return np.column_stack([slope(one[rows]) * (one - one[rows].mean()) for one in columns.T])
-
-
-def _against(base: LabelFree, rows: Positions, variance: float, duals: Array) -> NDArray[np.bool_]:
+def _against(answers: Array, variance: float, duals: Array) -> NDArray[np.bool_]:
     """Return for which outputs the slope of the label-free answer came out too low, or negative."""
-    answers = base.columns[0][rows]
-    expected = np.array([slope(one) for one in answers.T])
-    return expected + variance * np.einsum("ij,ij->j", answers, duals) < LEAST_SLOPE * expected
+    hoped = np.array([slope(one) for one in answers.T])
+    return hoped + variance * np.einsum("ij,ij->j", answers, duals) < LEAST_SLOPE * hoped
 
 
 def _odds_of_reversal(answer: Array, higher: Positions, lower: Positions) -> float:
@@ -168,25 +314,8 @@ def _odds_of_reversal(answer: Array, higher: Positions, lower: Positions) -> flo
     return float(min(len(higher), len(answer)) * (np.log(2) - entropy([wrong, 1 - wrong])))
 
 
-def _held(found: Kernels, outputs: NDArray[np.bool_]) -> Kernels:
+def _held(found: Kernels, columns: Array, outputs: NDArray[np.bool_]) -> tuple[Kernels, Array]:
     """Return the kernels without that of the label-free answer, for some outputs: its slope is then fixed."""
-    columns = found.columns.copy()
-    columns[outputs, 0] = 0.0
-    return replace(found, columns=columns)
-
-
-def kernels_to(base: LabelFree, prepared: Prepared, rows: Positions) -> Kernels:
-    """Return the kernels to the labelled items; those to all labels of the problem are computed once.
-
-    Folds that judge a method fit it to some of the labels many times over.
-    """
-    labels = prepared.problem.labels
-    if labels is not None:
-        place = np.empty(len(base.order), np.int64)
-        place[base.order] = np.arange(len(base.order))
-        inside = np.intersect1d(labelled_items(labels), prepared.items)
-        everyone = np.sort(place[np.searchsorted(prepared.items, inside)])
-        if len(everyone) <= most_labels(len(base.f)) and np.isin(rows, everyone).all():
-            whole: Kernels = prepared.once("fused kernels", lambda: kernels(base, everyone, prepared))
-            return whole if len(rows) == len(everyone) else whole.chosen(np.searchsorted(everyone, rows))
-    return kernels(base, rows, prepared)
+    made, at_labels = found.columns.copy(), columns.copy()
+    made[outputs, 0] = at_labels[outputs, 0] = 0.0
+    return replace(found, columns=made), at_labels

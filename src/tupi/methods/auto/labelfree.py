@@ -1,4 +1,9 @@
-"""The answer without labels, and what the Gaussian process is built on: neighbours' averages, shrunk towards f."""
+"""The answer without labels, as a function of an item: averages over alike items, shrunk towards f.
+
+Each item has a few base columns: f, its average over alike items, and f under low passes of the anchor graph
+(`tupi.embedding.anchors`). Whatever is made of them is linear, so that means and deviations over all items follow from
+one small table of moments.
+"""
 
 from __future__ import annotations
 
@@ -10,199 +15,394 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm, rankdata
 
-from tupi.embedding.graphs import Graph, Neighbors, product_width_graph
-from tupi.embedding.neighbors import Points, nearest_points
-from tupi.embedding.prepared import Prepared
-from tupi.embedding.relevance import Block, Relations, Relevance, content_order, relations, sort_views
+from tupi.blocks.home import Home, Kept, Rows
+from tupi.embedding.anchors import FAINT, AnchorGraph, Anchors, Near, Points, place_anchors
+from tupi.embedding.relevance import Relations, evenly, relations
 from tupi.methods.auto.signal import SignalShare, explained_by, leading_directions, sampled_neighbors, signal_share
 
-N_NEIGHBORS = 15  # averaged, twice: an error that neighbours do not share shrinks to a fifteenth, and again
-GRAPH_NEIGHBORS = 10
-WIDTH_NEIGHBOR = 7  # whose distance is an item's own unit of length in the graph
-FAINT = 1e-6  # added to all similarities, so that no item is cut off by rounding
-STRENGTHS = (1.0, 10.0, 100.0)  # of the smoothed columns
-TOL = 1e-4  # of what is solved on the graph: errors of labels are a thousand times larger
+SAMPLE = 10_000  # items that views are judged by and anchors are placed by
+NEIGHBORS = 15  # by which views explain predictions
+STRENGTHS = (1.0, 10.0, 100.0)  # of the low passes
+KERNEL_STRENGTHS = (10.0, 100.0)  # of the graph's kernels
+SINGLE = 20_000  # items from which on columns are kept in single precision
 Array = NDArray[np.float64]
+Positions = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Which views an item is made of, and which of their columns.
+
+    Attributes
+    ----------
+    related : tuple of int
+        Views that depend on the predictions, or on a view that does.
+    rest : tuple of int
+        Views that do not: junk, or something that the predictor knows nothing of. Only labels can tell.
+    kept : list of ndarray of bool
+        The columns of each view that do not repeat the predictions.
+    single : bool
+        Whether columns are kept in single precision.
+    """
+
+    related: tuple[int, ...]
+    rest: tuple[int, ...]
+    kept: list[NDArray[np.bool_]]
+    single: bool
+
+    def offsets(self, views: tuple[int, ...]) -> NDArray[np.int64]:
+        """Return where the columns of each of some views begin, side by side."""
+        return np.cumsum([0, *(int(self.kept[view].sum()) for view in views)])
+
+    def points(self, rows: Rows, views: tuple[int, ...]) -> Points:
+        """Return some views of items side by side, each scaled to total variance one."""
+        found = [rows.view(view) for view in views]
+        kind = np.float32 if self.single else np.float64
+        columns = [
+            (columns if (kept := self.kept[view]).all() else columns[:, kept]) / np.sqrt(kept.sum())
+            for view, (columns, _) in zip(views, found, strict=True)
+        ]
+        return Points(np.hstack(columns).astype(kind), np.column_stack([has for _, has in found]))
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """Where an item is among the others by its related views.
+
+    Attributes
+    ----------
+    layout : Layout
+        Of its views.
+    directions : ndarray of shape (d, k) or None
+        Leading principal directions of the views side by side, if no item lacks a view and there are many columns.
+    anchors : Anchors
+        In these directions.
+    """
+
+    layout: Layout
+    directions: NDArray[np.floating] | None
+    anchors: Anchors
+
+    def near(self, points: Points) -> Near:
+        """Return the nearest anchors of items, given their related views."""
+        if self.directions is None:
+            return self.anchors.near(points)
+        return self.anchors.near(Points(points.columns @ self.directions, points.present[:, :1]))
+
+
+@dataclass(frozen=True, eq=False)
+class Averages:
+    """Sums over items, by anchor, from which an item's averages and low passes follow.
+
+    Attributes
+    ----------
+    sizes : ndarray of shape (a,)
+        Z^T 1.
+    first, second : ndarray of shape (a, c)
+        Z^T f, and Z^T of the averages of f.
+    passes : list of ndarray of shape (a, c)
+        What the low passes add, see `AnchorGraph.low_pass`.
+    """
+
+    sizes: Array
+    first: Array
+    second: Array
+    passes: list[Array]
+
+
+# Passes: functions of one block of items.
+
+
+def placed(rows: Rows, *, space: Space) -> Near:
+    """Return the nearest anchors of each item."""
+    return space.near(space.layout.points(rows, space.layout.related))
+
+
+def gathered(rows: Rows, near: Near, columns: Array, *, a: int) -> Array:
+    """Return Z^T [1, columns]."""
+    return near.scatter(np.column_stack([~near.alone, columns]), a)
+
+
+def shared(rows: Rows, near: Near, *, a: int) -> Array:
+    """Return Z^T Z."""
+    return near.shared(a)
+
+
+def averaged(rows: Rows, near: Near, columns: Array, initial: Array, *, sizes: Array, sums: Array) -> Array:
+    """Return averages of columns over alike items without oneself; who has none keeps the initial ones."""
+    own = near.own(sizes)[:, None]
+    among = near.gather(sums / np.maximum(sizes, FAINT)[:, None]) - own * columns
+    return np.where((near.alone | (own[:, 0] > 1 - FAINT))[:, None], initial, among / np.maximum(1 - own, FAINT))
+
+
+def based(rows: Rows, near: Near, f: Array, average: Array, *, passes: list[Array]) -> Array:
+    """Return base columns, shape (items, c, 5): f, its average, and f under the low passes."""
+    found = [f, average]
+    for c, table in zip(STRENGTHS, passes, strict=True):
+        found.append(np.where(near.alone[:, None], f, f / (1 + c) + near.gather(table)))
+    return np.stack(found, axis=2)
+
+
+def moments(rows: Rows, base: Array) -> Array:
+    """Return sums of products of [1, base columns], shape (c, 6, 6)."""
+    full = with_one(base)
+    return np.einsum("ijk,ijl->jkl", full, full, optimize=True)
+
+
+def with_one(base: Array) -> Array:
+    """Return base columns with a column of ones before them."""
+    return np.concatenate([np.ones((*base.shape[:2], 1)), base], axis=2)
+
+
+def squares(rows: Rows, *, n_views: int) -> tuple[Array]:
+    """Return a figure of each item's features that no order of columns or views changes."""
+    found = 0.0
+    for number in range(n_views):
+        columns, has = rows.view(number)
+        found = found + np.where(has, np.mean(columns**2, axis=1), 0.0)
+    return (np.asarray(found),)
+
+
+def view_rows(rows: Rows, *, n_views: int) -> list[NDArray[Any]]:
+    """Return the columns of all views, and which items have them."""
+    found = [rows.view(number) for number in range(n_views)]
+    return [columns for columns, _ in found] + [has for _, has in found]
 
 
 @dataclass(frozen=True, eq=False)
 class LabelFree:
-    """The label-free answer; all rows are in an order that depends on the items' content only.
+    """The label-free answer.
 
     Attributes
     ----------
+    home : Home
+        The items.
     order : ndarray of int
-        Position of each row among the items that take part.
-    f : ndarray of shape (n, c)
-        Initial predictions, standardised; for ranking their normal scores, so that only their order counts.
-    views : Relevance
-        The views.
+        The items in an order that depends on their content only: whatever is drawn is the same after a shuffle.
+    relations : Relations
+        What a sample says about each view.
+    layout : Layout
+        Which views are used for what.
+    space : Space or None
+        Where items are; None if no view is related.
+    near : kept Near, or None
+        The nearest anchors of the items.
+    graph : AnchorGraph or None
+        Sums over the items.
+    averages : Averages or None
+        Others, from which new items get their base columns.
+    base : kept arrays of shape (items, c, k)
+        Base columns, see `based`; f alone if no view is related.
+    moments : ndarray of shape (c, k + 1, k + 1)
+        Means of products of [1, base columns] over all items.
     share : SignalShare
-        How much of f - smoothed is signal.
-    smoothed : ndarray of shape (n, c)
-        Neighbours' averages, twice, times their regression slope for f.
-    near : Neighbors or None
-        Nearest items by the related views; None if there are no such views.
+        How much of f - average is signal.
+    by_view : list of tuple
+        For each related view its number, and the neighbours of some items of the sample.
+    sample : ndarray of int
+        The items of the sample.
     """
 
-    order: NDArray[np.int64]
-    f: Array
-    views: Relevance
+    home: Home
+    order: Positions
+    relations: Relations
+    layout: Layout
+    space: Space | None
+    near: Kept | None
+    graph: AnchorGraph | None
+    averages: Averages | None
+    base: Kept
+    moments: Array
     share: SignalShare
-    smoothed: Array
-    near: Neighbors | None
-
-    @property
-    def answer(self) -> Array:
-        """The estimate of what f would be without its error, in f's units."""
-        return self.smoothed + self.share.c * (self.f - self.smoothed)
+    by_view: list[tuple[int, Positions, Positions]]
+    sample: Positions
 
     @property
     def moves(self) -> bool:
-        """Whether the estimate may come back without any label that confirms it."""
+        """Whether the answer may come back without any label that confirms it."""
         return self.share.credible and self.share.c < 1.0
 
     @property
     def promise(self) -> float:
         """How much of the usual gain the views promise before any label: all of it, half, or none if all are junk."""
-        return 1.0 if self.moves else 0.5 if self.views.related else 0.0
+        return 1.0 if self.moves else 0.5 if self.layout.related else 0.0
+
+    def evenly(self, size: int) -> Positions:
+        """Return some items, evenly spread over their content."""
+        return self.order[evenly(len(self.order), size)]
+
+    # What follows are coefficients of [1, base columns], shape (c, k + 1), which say how a column is made of them.
+
+    def only(self, column: int) -> Array:
+        """Return the coefficients of one base column."""
+        return np.tile(np.eye(self.moments.shape[1])[column + 1], (len(self.moments), 1))
+
+    @cached_property
+    def smoothed(self) -> Array:
+        """The average over alike items, times the slope by which it predicts f.
+
+        The slope undoes the pull of averages towards their mean.
+        """
+        if self.space is None:
+            return self.only(0)
+        return smoothed(self.moments)
+
+    @cached_property
+    def answer(self) -> Array:
+        """The estimate of what f would be without its error, in f's units."""
+        return self.smoothed + self.share.c * (self.only(0) - self.smoothed)
 
     @property
     def careful(self) -> Array:
         """What comes back without labels: the estimate where the views give good reason to move f, otherwise f."""
-        return self.answer if self.moves else self.f
+        return self.answer if self.moves else self.only(0)
+
+    def unit(self, coefficients: Array) -> Array:
+        """Return the coefficients of the same column with mean 0 and deviation 1; zero for constant ones."""
+        return unit(coefficients, self.moments)
 
     @cached_property
-    def graph(self) -> Graph:
-        """The neighbour graph; its mean degree is one, so that strengths mean the same everywhere.
+    def columns(self) -> Array:
+        """What f is through the views, label-free answer first, and the others without their part along it.
 
-        Single precision makes all that is solved on it three times as fast, and is far finer than `TOL`.
+        Otherwise their variances would add up along the answer, and a few contrary labels could turn it over. Shape
+        (c, q, k + 1).
         """
-        assert self.near is not None
-        return self_tuning_graph(self.near.first(GRAPH_NEIGHBORS))
+        found = [self.answer, self.only(0)]
+        if self.space is not None:
+            found += [self.smoothed, *(self.only(2 + k) for k in range(len(STRENGTHS)))]
+        first, *others = (self.unit(one) for one in found)
+        along = [np.einsum("ck,ckl,cl->c", first, self.moments, one) for one in others]
+        return np.stack([first, *(one - first * a[:, None] for one, a in zip(others, along, strict=True))], axis=1)
 
     @cached_property
-    def columns(self) -> list[Array]:
-        """What f is through the views at several strengths, label-free answer first: standardised (n, c) columns."""
-        found = [self.answer, self.f]
-        if self.near is not None:
-            found.append(self.smoothed)
-            f: Any = self.f.astype(np.float32)
-            found.extend(self.graph.smooth(f, strength, tol=TOL).astype(np.float64) for strength in STRENGTHS)
-        return [unit(columns) for columns in found]
-
-    def side_by_side(self, blocks: list[Block]) -> NDArray[np.floating]:
-        """Return views side by side, scaled to total variance one."""
-        return np.hstack([block.columns for block in blocks]) / np.sqrt(len(blocks))
-
-    @cached_property
-    def _neighbors_by_view(self) -> list[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
-        return [(block.view, *sampled_neighbors(block.columns, N_NEIGHBORS)) for block in self.views.related]
+    def tables(self) -> list[NDArray[np.float32]]:
+        """The graph's kernels between anchors."""
+        return [] if self.graph is None else [self.graph.kernel(c) for c in KERNEL_STRENGTHS]
 
     def view_shares(self, columns: Array, n_views: int) -> Array:
-        """Return each view's share of what the views, one by one, explain in some columns; junk and copies get none."""
+        """Return each view's share of what the views, one by one, explain in columns of the sample's items."""
         shares = np.zeros(n_views)
-        for view, items, near in self._neighbors_by_view:
+        for view, items, near in self.by_view:
             shares[view] = explained_by(columns, items, near).mean()
         total = shares.sum()
         return shares / total if total > 0 else shares
 
-    def in_order(self, rows: Array) -> Array:
-        """Return rows in the order of the items that take part."""
-        result = np.empty_like(rows)
-        result[self.order] = rows
-        return result
+
+def smoothed(moments: Array) -> Array:
+    """Return the coefficients of the centred average times its slope for f, given the moments."""
+    mean, square, cross = moments[:, 0, 2], moments[:, 2, 2], moments[:, 1, 2]
+    variance = square - mean**2
+    slope = (cross - mean * moments[:, 0, 1]) / np.where(variance > 0, variance, 1.0)
+    found = np.zeros(moments.shape[:2])
+    found[:, 0], found[:, 2] = -mean * slope, slope
+    return found
 
 
-def label_free(prepared: Prepared, n_neighbors: int = N_NEIGHBORS) -> LabelFree:
-    """Return the label-free answer of a problem, computed once."""
-    return prepared.once(("label-free", n_neighbors), lambda: _compute(prepared, n_neighbors))
+def unit(coefficients: Array, moments: Array) -> Array:
+    """Return the coefficients of the same column with mean 0 and deviation 1; zero for constant ones."""
+    mean = np.einsum("ck,ck->c", coefficients, moments[:, 0])
+    square = np.einsum("ck,ckl,cl->c", coefficients, moments, coefficients)
+    deviation = np.sqrt(np.maximum(square - mean**2, 0.0))
+    centred = coefficients.copy()
+    centred[:, 0] -= mean
+    return centred / np.where(deviation > 1e-9, deviation, np.inf)[:, None]
 
 
-def in_content_order(prepared: Prepared) -> tuple[NDArray[np.int64], Array]:
-    """Return an order of the items by their content, and the predictions in that order as methods here see them."""
+def label_free(home: Home, f: Array, n_views: int, ranked: bool, progress: Any) -> LabelFree:
+    """Return the label-free answer.
 
-    def compute() -> tuple[NDArray[np.int64], Array]:
-        order = content_order(prepared)
-        f = prepared.f[order]
-        # For ranking the order of the scores is all that counts, whatever their scale.
-        return order, normal_scores(f) if prepared.problem.task == "ranking" else f
-
-    return prepared.once("content order", compute)
-
-
-def view_relations(prepared: Prepared) -> Relations:
-    """Return which views depend on the predictions, tested once: what is used and what is shown is the same."""
-    return prepared.once("relations", lambda: relations(prepared, *in_content_order(prepared)))
-
-
-def _compute(prepared: Prepared, n_neighbors: int) -> LabelFree:
-    prepared.progress("Testing which views depend on the predictions")
-    order, f = in_content_order(prepared)
-    views = sort_views(prepared, order, view_relations(prepared))
-    if not views.related:
-        return LabelFree(order, f, views, SignalShare(1.0, 0.0), f, None)
-    prepared.progress("Finding neighbours")
-    near = nearest(views.related, max(n_neighbors, GRAPH_NEIGHBORS), prepared)
-    prepared.progress("Leaving out views in turn")
-    smoothed = smooth(f, near.first(n_neighbors))
-    return LabelFree(order, f, views, signal_share(f, views.related, n_neighbors, smoothed), smoothed, near)
-
-
-def thinned(base: LabelFree, kept: NDArray[np.int64], prepared: Prepared) -> LabelFree:
-    """Return the label-free answer of some rows, with neighbours among them."""
-    related, rest = (
-        [Block(block.view, block.columns[kept], block.present[kept]) for block in blocks]
-        for blocks in (base.views.related, base.views.rest)
-    )
-    near = nearest(related, GRAPH_NEIGHBORS, prepared) if related else None
-    views = Relevance(related, rest, base.views.copies)
-    return LabelFree(base.order[kept], base.f[kept], views, base.share, base.smoothed[kept], near)
-
-
-def nearest(blocks: list[Block], k: int, prepared: Prepared) -> Neighbors:
-    """Return nearest other items by some views together; distances are taken over the views that both items have."""
-    columns = np.hstack([block.columns for block in blocks])
-    present = np.column_stack([block.present for block in blocks])
-    offsets = np.cumsum([0, *(block.columns.shape[1] for block in blocks)])
-    points = Points(columns, present, offsets)
-    if present.all():
-        columns = leading_directions(columns)
-        points = Points(columns, present[:, :1], np.array([0, columns.shape[1]]))
-    return Neighbors(*nearest_points(points, min(k, len(points.columns) - 1), prepared.progress))
-
-
-def smooth(f: Array, near: Neighbors) -> Array:
-    """Return neighbours' averages of neighbours' averages, times the slope by which they predict f.
-
-    The slope undoes the pull of averages towards their mean. An item without neighbours keeps its prediction.
+    Parameters
+    ----------
+    home : Home
+        The items.
+    f : ndarray of shape (n, c)
+        Their predictions, standardised.
+    n_views : int
+        The number of views.
+    ranked : bool
+        Whether only the order of the predictions counts: they are then replaced by normal scores.
+    progress : callable
+        Called with a sentence whenever something long begins.
     """
-    averages = near.averages()
-    alone = (np.diff(averages.indptr) == 0)[:, None]
-    p = f
-    for _ in range(2):
-        p = np.where(alone, f, averages @ p)
-    p = p - p.mean(axis=0)
-    variance = np.mean(p**2, axis=0)
-    slope = np.mean(p * f, axis=0) / np.where(variance > 0, variance, 1.0)
-    return p * slope
+    progress("Testing which views depend on the predictions")
+    order = content_order(home, f, n_views)
+    if ranked:
+        f = normal_scores(f)
+    initial = home.dealt(f)
+    sample = order[evenly(len(f), SAMPLE)]
+    drawn = home.picked(sample, view_rows, n_views=n_views)
+    columns, present = drawn[:n_views], drawn[n_views:]
+    found = relations(columns, present, f[sample])
+    related = tuple(found.related)
+    rest = tuple(k for k in range(n_views) if k not in found.copies and k not in related)
+    layout = Layout(related, rest, found.kept, len(f) >= SINGLE)
+    if not related:
+        base = home.dealt(f[:, :, None])
+        sums = home.summed(moments, base) / len(f)
+        share = SignalShare(1.0, 0.0)
+        return LabelFree(home, order, found, layout, None, None, None, None, base, sums, share, [], sample)
+    progress("Placing anchors")
+    points = Points(
+        np.hstack([columns[k][:, found.kept[k]] / np.sqrt(found.kept[k].sum()) for k in related]).astype(
+            np.float32 if layout.single else np.float64
+        ),
+        np.column_stack([present[k] for k in related]),
+    )
+    complete = all(home.fetched(home.each(_complete, related=related)))
+    space = _space(layout, points, complete, len(f))
+    a = len(space.anchors.columns)
+    near = home.each(placed, space=space)
+    progress("Averaging over alike items")
+    sums = home.summed(gathered, near, initial, a=a)
+    sizes = sums[:, 0]
+    graph = AnchorGraph(sizes, home.summed(shared, near, a=a))
+    once = home.each(averaged, near, initial, initial, sizes=sizes, sums=sums[:, 1:])
+    again = home.summed(gathered, near, once, a=a)[:, 1:]
+    average = home.each(averaged, near, once, initial, sizes=sizes, sums=again)
+    averages = Averages(sizes, sums[:, 1:], again, [graph.low_pass(sums[:, 1:], c) for c in STRENGTHS])
+    base = home.each(based, near, initial, average, passes=averages.passes)
+    table = home.summed(moments, base) / len(f)
+    progress("Leaving out views in turn")
+    blocks = [points.columns[:, a:b] for a, b in zip(*(layout.offsets(related)[i:] for i in (0, 1)), strict=False)]
+    p = smoothed(table)
+    away = p - np.eye(table.shape[1])[1]
+    residual = float(np.mean(np.einsum("ck,ckl,cl->c", away, table, away)))
+    share = signal_share(f[sample], blocks, NEIGHBORS, residual)
+    by_view = [(view, *sampled_neighbors(X, NEIGHBORS)) for view, X in zip(related, blocks, strict=True)]
+    return LabelFree(home, order, found, layout, space, near, graph, averages, base, table, share, by_view, sample)
 
 
-def self_tuning_graph(near: Neighbors) -> Graph:
-    """Return the graph with weights exp(-d_ij^2 / (s_i s_j)), s_i the distance to the seventh neighbour."""
-    graph = product_width_graph(near, WIDTH_NEIGHBOR, FAINT)
-    mean = graph.degrees.mean() if graph.degrees.any() else 1.0
-    single: list[Any] = [(one / mean).astype(np.float32) for one in (graph.weights, graph.degrees)]
-    return Graph(*single)
+def _complete(rows: Rows, *, related: tuple[int, ...]) -> bool:
+    """Return whether no item lacks any of the views."""
+    return all(rows.has(view).all() for view in related)
+
+
+def _space(layout: Layout, points: Points, complete: bool, n: int) -> Space:
+    """Return where items are: in leading directions if no item lacks a view."""
+    offsets = layout.offsets(layout.related)
+    if not complete:
+        return Space(layout, None, place_anchors(points, offsets, n))
+    directions = leading_directions(points.columns)
+    columns = points.columns if directions is None else points.columns @ directions
+    whole = Points(columns, points.present[:, :1])
+    return Space(layout, directions, place_anchors(whole, np.array([0, columns.shape[1]]), n))
+
+
+def content_order(home: Home, f: Array, n_views: int) -> Positions:
+    """Return an order of the items that depends on their predictions and features only."""
+    order = np.lexsort(f.T[::-1])
+    same = (f[order[1:]] == f[order[:-1]]).all(axis=1)
+    tied = np.sort(order[np.append(same, False) | np.append(False, same)])  # only these need a look at the features
+    if not len(tied):
+        return order
+    figures = np.zeros(len(f))
+    figures[tied] = home.picked(tied, squares, n_views=n_views)[0]
+    return np.lexsort([figures, *f.T[::-1]])
 
 
 def normal_scores(columns: Array) -> Array:
     """Return each column with its values replaced by normal quantiles of their ranks, deviation 1."""
-    return unit(norm.ppf((rankdata(columns, axis=0) - 0.5) / len(columns)))
-
-
-def unit(columns: Array) -> Array:
-    """Return columns with mean 0 and deviation 1; constant ones become zero."""
-    columns = columns - columns.mean(axis=0)
-    spread = columns.std(axis=0)
-    return columns / np.where(spread > 1e-12, spread, np.inf)
+    scores = norm.ppf((rankdata(columns, axis=0) - 0.5) / len(columns))
+    scores -= scores.mean(axis=0)
+    return scores / scores.std(axis=0)

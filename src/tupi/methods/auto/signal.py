@@ -32,12 +32,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.neighbors import NearestNeighbors
 
-from tupi.embedding.relevance import Block, evenly
+from tupi.embedding.relevance import evenly
 
 MAX_GROUPS = 10  # of views or columns that are left out together
 MAX_SETS = 15  # of groups that are left out in turn: one search each
-QUERIES = 3000  # items whose scores are predicted from their neighbours
-POOL = 20_000  # items among which neighbours are looked for, so that the cost does not grow with n
+QUERIES = 1500  # items whose scores are predicted from their neighbours
+POOL = 5000  # items among which neighbours are looked for, so that the cost does not grow with n
 MAX_ERROR = 1 / 2  # error in f is taken to be at most this share of what the views confirm: views that explain little
 #                    of f, however alike they are, are no reason to move it
 RESAMPLED = 1000  # sets of views over which the share of error is averaged
@@ -95,7 +95,7 @@ def sets_left_out(m: int) -> list[tuple[int, ...]]:
     return [sets[i] for i in np.random.default_rng(0).permutation(len(sets))[:MAX_SETS]]
 
 
-def signal_share(f: Array, related: Sequence[Block], k: int, p: Array) -> SignalShare:
+def signal_share(f: Array, related: Sequence[NDArray[np.floating]], k: int, residual: float) -> SignalShare:
     """Return c for standardised predictions; 1 where there is nothing to compare.
 
     What is left out in turn are views if there are three or more, else single columns; more than ten of them are
@@ -104,18 +104,18 @@ def signal_share(f: Array, related: Sequence[Block], k: int, p: Array) -> Signal
     Parameters
     ----------
     f : ndarray of shape (n, c)
-        Predictions.
-    related : sequence of Block
-        Views that depend on them.
+        Predictions of a sample of the items.
+    related : sequence of ndarray of shape (n, d)
+        Views of the sample that depend on them.
     k : int
         Neighbours by which views explain f.
-    p : ndarray of shape (n, c)
-        The averages between which and f the share decides.
+    residual : float
+        The mean square, over all items, of f less the averages between which and f the share decides.
     """
-    units = [block.columns for block in related]
+    units = list(related)
     least = LEAST_AGREEMENT
     if len(units) < 3:
-        units = [column[:, None] for block in related for column in block.columns.T]
+        units = [column[:, None] for view in related for column in view.T]
         least = LEAST_AGREEMENT_OF_COLUMNS
     m = min(len(units), MAX_GROUPS)
     if m < 2:
@@ -130,7 +130,7 @@ def signal_share(f: Array, related: Sequence[Block], k: int, p: Array) -> Signal
     r_less = [float(np.mean(explained(f, _without(groups, some), k))) for some in out]
     nu = resampled_error_share(r, r_less, out, m)
     # p may be smoother than the averages that r was measured by; an item's own f is a small part of it, hence 1 - r.
-    residual = max(1 - r, float(np.mean((f - p) ** 2)), 1e-12)
+    residual = max(1 - r, residual, 1e-12)
     credible = nu >= LEAST_SIGN * residual and r >= least * agreement(groups, k)
     return SignalShare(float(np.clip(1 - min(nu, MAX_ERROR * r) / residual, 0.0, 1.0)), r, credible)
 
@@ -158,7 +158,9 @@ def sampled_neighbors(X: NDArray[np.floating], k: int) -> tuple[NDArray[np.int64
     """Return some items, and for each its k nearest others among a sample."""
     pool = evenly(len(X), POOL)
     queries = evenly(len(pool), QUERIES)
-    X = leading_directions(X[pool])
+    X = X[pool]
+    directions = leading_directions(X)
+    X = X if directions is None else X @ directions
     found = NearestNeighbors(n_neighbors=min(k + 1, len(X))).fit(X).kneighbors(X[queries], return_distance=False)
     own = found == queries[:, None]
     own[~own.any(axis=1), -1] = True  # coincident items may have pushed the item out of its own list
@@ -166,13 +168,13 @@ def sampled_neighbors(X: NDArray[np.floating], k: int) -> tuple[NDArray[np.int64
     return pool[queries], pool[near]
 
 
-def leading_directions(X: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Return rows in their leading principal directions; as they are if there are few columns."""
+def leading_directions(X: NDArray[np.floating]) -> NDArray[np.floating] | None:
+    """Return the leading principal directions of rows, shape (d, k); None if there are few columns anyway."""
     if X.shape[1] <= DIMENSIONS:
-        return X
+        return None
     values, directions = _principal_directions(X)
     enough = int(np.searchsorted(np.cumsum(values), KEPT * values.sum())) + 1
-    return X @ directions[:, : min(enough, DIMENSIONS)].astype(X.dtype)
+    return directions[:, : min(enough, DIMENSIONS)].astype(X.dtype)
 
 
 def _principal_directions(X: NDArray[np.floating]) -> tuple[Array, Array]:

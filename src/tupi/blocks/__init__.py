@@ -1,0 +1,1 @@
+"""Where items live: blocks, and passes over them."""

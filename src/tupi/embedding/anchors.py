@@ -1,0 +1,279 @@
+"""The anchor graph: who is like whom, as a function of one item.
+
+Some items, or means of items, are anchors. Z (n x a) holds the weights of each item's nearest anchors, with rows that
+sum to one, and Lam = diag(Z^T 1). Then W = Z Lam^-1 Z^T says how alike any two items are: it is symmetric, and its rows
+sum to one. With U = Z Lam^-1/2 and A = U^T U (a x a), everything that a graph of n items is asked for is a sum over
+items and a small matrix:
+
+- the average of f over items that are alike: W f = U (U^T f), less what an item adds to its own average, W_ii f_i;
+- a low pass of f: (I + c (I - W))^-1 f = (f + c U B U^T f) / (1 + c), with B = ((1 + c) I - c A)^-1;
+- the kernel of such functions, the low pass twice: U M U^T with M = c (B + (1 + c) B^2) / (1 + c)^2, beside a multiple
+  of the identity that says nothing about other items and is left out.
+
+A new item has its own row of Z, and nothing else changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+MOST = 2000  # anchors: of up to so many items, each is one
+NEAREST = 30  # anchors of an item
+WIDTH = 0.2  # of the Gaussian weights, in squared distances to the last of these
+ROUNDS = 5  # of k-means
+FAINT = 1e-3  # a share of other items in an average below this is rounding
+Array = NDArray[np.floating]
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Items as points whose columns come from several views.
+
+    Attributes
+    ----------
+    columns : ndarray of shape (n, d)
+        The views side by side; zero where an item lacks a view.
+    present : ndarray of shape (n, m)
+        Which item has which view.
+    """
+
+    columns: Array
+    present: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Near:
+    """Rows of Z: the nearest anchors of some items.
+
+    Attributes
+    ----------
+    numbers : ndarray of shape (n, s), int32
+        Which anchors.
+    weights : ndarray of shape (n, s), float32
+        Their weights: rows sum to one, or to zero for an item that shares no view with any anchor.
+    """
+
+    numbers: NDArray[np.int32]
+    weights: NDArray[np.float32]
+
+    def __getitem__(self, chosen: NDArray[np.int64]) -> Near:
+        """Return some of the items."""
+        return Near(self.numbers[chosen], self.weights[chosen])
+
+    @property
+    def alone(self) -> NDArray[np.bool_]:
+        """Which items have no anchor."""
+        return ~self.weights.any(axis=1)
+
+    def own(self, sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return W_ii, what each item adds to its own average."""
+        return (self.weights.astype(np.float64) ** 2 / np.maximum(sizes, FAINT)[self.numbers]).sum(axis=1)
+
+    def gather(self, table: Array) -> NDArray[np.float64]:
+        """Return Z table."""
+        return _gather(self.numbers, self.weights, np.ascontiguousarray(table, np.float64))
+
+    def scatter(self, columns: Array, a: int) -> NDArray[np.float64]:
+        """Return Z^T columns, for a anchors."""
+        return _scatter(self.numbers, self.weights, np.ascontiguousarray(columns, np.float64), a)
+
+    def shared(self, a: int) -> NDArray[np.float64]:
+        """Return Z^T Z."""
+        return _shared(self.numbers, self.weights, a)
+
+    def diagonal(self, table: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Return the diagonal of Z table Z^T."""
+        return _quadratic(self.numbers, self.weights, table)
+
+
+@dataclass(frozen=True, eq=False)
+class Anchors:
+    """The anchors as points.
+
+    Attributes
+    ----------
+    columns, present : ndarray
+        As in `Points`.
+    offsets : ndarray of shape (m + 1,)
+        Where the columns of each view begin.
+    """
+
+    columns: Array
+    present: NDArray[np.bool_]
+    offsets: NDArray[np.int64]
+
+    def distances(self, points: Points) -> Array:
+        """Return squared distances over the views that both have, times m over their number; infinite if none."""
+        product = points.columns @ self.columns.T
+        product *= -2
+        if points.present.all() and self.present.all():
+            product += np.einsum("ij,ij->i", points.columns, points.columns)[:, None]
+            product += np.einsum("ij,ij->i", self.columns, self.columns)
+            return np.maximum(product, 0, out=product)
+        starts, kind = self.offsets[:-1], product.dtype
+        here, there = points.present.astype(kind), self.present.astype(kind)
+        product += np.add.reduceat(points.columns**2, starts, axis=1) @ there.T
+        product += here @ np.add.reduceat(self.columns**2, starts, axis=1).T
+        shared = here @ there.T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(shared > 0, np.maximum(product, 0) * (len(starts) / shared), np.inf).astype(kind)
+
+    def near(self, points: Points) -> Near:
+        """Return the rows of Z: the nearest anchors of each point."""
+        near, distances = _nearest(self.distances(points), min(NEAREST, len(self.columns)))
+        finite = np.isfinite(distances)
+        reach = np.where(finite, distances, 0.0).max(axis=1, keepdims=True)
+        # Of anchors that coincide with the point, all count alike; a point that shares no view with any has none.
+        scaled = np.divide(distances, WIDTH * reach, out=np.zeros_like(distances), where=finite & (reach > 0))
+        weights = np.where(finite, np.exp(-scaled), 0.0)
+        total = weights.sum(axis=1, keepdims=True)
+        return Near(near, (weights / np.where(total > 0, total, 1.0)).astype(np.float32))
+
+
+def place_anchors(sample: Points, offsets: NDArray[np.int64], n: int) -> Anchors:
+    """Return anchors: all points of the sample if they are all there are and few, otherwise their means by k-means.
+
+    Parameters
+    ----------
+    sample : Points
+        Some items, in an order that depends on their content only.
+    offsets : ndarray of shape (m + 1,)
+        Where the columns of each view begin.
+    n : int
+        How many items there are in all.
+    """
+    if n <= MOST:
+        return Anchors(sample.columns, sample.present, offsets)
+    some = np.linspace(0, len(sample.columns) - 1, MOST).astype(np.int64)
+    found = Anchors(sample.columns[some], sample.present[some], offsets)
+    counts = np.add.reduceat(np.ones(offsets[-1]), offsets[:-1]).astype(np.int64)
+    for _ in range(ROUNDS):
+        home = found.distances(sample).argmin(axis=1)
+        members = _sums(home, sample.present.astype(np.float64), len(some))
+        means = _sums(home, sample.columns.astype(np.float64), len(some))
+        means /= np.repeat(np.maximum(members, 1), counts, axis=1)
+        moved = np.repeat(members > 0, counts, axis=1)
+        columns = np.where(moved, means, found.columns).astype(sample.columns.dtype)
+        found = Anchors(columns, (members > 0) | found.present, offsets)
+    return found
+
+
+def _sums(home: NDArray[np.int64], rows: NDArray[np.float64], a: int) -> NDArray[np.float64]:
+    """Return the sum of the rows that belong to each anchor."""
+    order = np.argsort(home, kind="stable")
+    owners, starts = np.unique(home[order], return_index=True)
+    found = np.zeros((a, rows.shape[1]))
+    found[owners] = np.add.reduceat(rows[order], starts, axis=0)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class AnchorGraph:
+    """What passes over items have summed up of the graph.
+
+    Attributes
+    ----------
+    sizes : ndarray of shape (a,)
+        Z^T 1, the diagonal of Lam.
+    shared : ndarray of shape (a, a)
+        Z^T Z.
+    """
+
+    sizes: NDArray[np.float64]
+    shared: NDArray[np.float64]
+
+    @property
+    def roots(self) -> NDArray[np.float64]:
+        """Lam^-1/2; zero for an anchor that is nobody's."""
+        return np.divide(1.0, np.sqrt(self.sizes), out=np.zeros_like(self.sizes), where=self.sizes > 0)
+
+    def _factor(self, c: float) -> tuple[NDArray[np.float32], bool]:
+        """Return Cholesky's factor of (1 + c) I - c A; its condition is 1 + c, so that single precision will do."""
+        A = (self.roots[:, None] * self.shared * self.roots).astype(np.float32)
+        A *= -np.float32(c)
+        A[np.diag_indices_from(A)] += np.float32(1 + c)
+        return cho_factor(A, lower=True, overwrite_a=True)
+
+    def low_pass(self, sums: NDArray[np.float64], c: float) -> NDArray[np.float64]:
+        """Return b with which (I + c (I - W))^-1 f = f / (1 + c) + Z b, given Z^T f."""
+        roots = self.roots[:, None]
+        return np.asarray(c / (1 + c) * roots * cho_solve(self._factor(c), (roots * sums).astype(np.float32)), float)
+
+    def kernel(self, c: float) -> NDArray[np.float32]:
+        """Return Lam^-1/2 M Lam^-1/2, between whose rows and columns Z gives the kernel of two items."""
+        B = cho_solve(self._factor(c), np.eye(len(self.sizes), dtype=np.float32))
+        M = (B + np.float32(1 + c) * (B @ B)) * np.float32(c / (1 + c) ** 2)
+        roots = self.roots.astype(np.float32)
+        return np.asarray(roots[:, None] * M * roots)
+
+
+@numba.njit(nogil=True, cache=True)
+def _nearest(distances, count):  # type: ignore[no-untyped-def]
+    """Return the positions of the smallest entries in each row, ascending, and these; of equal ones the first."""
+    n, a = distances.shape
+    near = np.zeros((n, count), np.int32)
+    found = np.full((n, count), np.inf)
+    for i in range(n):
+        worst = np.inf
+        for j in range(a):
+            d = distances[i, j]
+            if d < worst:
+                k = count - 1
+                while k > 0 and found[i, k - 1] > d:
+                    found[i, k] = found[i, k - 1]
+                    near[i, k] = near[i, k - 1]
+                    k -= 1
+                found[i, k] = d
+                near[i, k] = j
+                worst = found[i, count - 1]
+    return near, found
+
+
+@numba.njit(nogil=True, cache=True)
+def _gather(near, weights, table):  # type: ignore[no-untyped-def]
+    n, s = near.shape
+    found = np.zeros((n, table.shape[1]))
+    for i in range(n):
+        for k in range(s):
+            for j in range(table.shape[1]):
+                found[i, j] += weights[i, k] * table[near[i, k], j]
+    return found
+
+
+@numba.njit(nogil=True, cache=True)
+def _scatter(near, weights, columns, a):  # type: ignore[no-untyped-def]
+    n, s = near.shape
+    found = np.zeros((a, columns.shape[1]))
+    for i in range(n):
+        for k in range(s):
+            for j in range(columns.shape[1]):
+                found[near[i, k], j] += weights[i, k] * columns[i, j]
+    return found
+
+
+@numba.njit(nogil=True, cache=True)
+def _shared(near, weights, a):  # type: ignore[no-untyped-def]
+    n, s = near.shape
+    found = np.zeros((a, a))
+    for i in range(n):
+        for k in range(s):
+            for j in range(s):
+                found[near[i, k], near[i, j]] += weights[i, k] * weights[i, j]
+    return found
+
+
+@numba.njit(nogil=True, cache=True)
+def _quadratic(near, weights, table):  # type: ignore[no-untyped-def]
+    n, s = near.shape
+    found = np.zeros(n)
+    for i in range(n):
+        for k in range(s):
+            for j in range(s):
+                found[i] += weights[i, k] * weights[i, j] * table[near[i, k], near[i, j]]
+    return found
+
