@@ -21,6 +21,7 @@ from tupi.inputs.tables import columns_table
 from tupi.inputs.types import Column, DaskClient, Features, Lazy, Table
 from tupi.judging.evidence import judge, stated
 from tupi.methods import make_method
+from tupi.methods.auto.auto import view_p_values
 from tupi.methods.base import Fit, Method
 from tupi.methods.tupi import Tupi
 from tupi.results.outcome import history_table, weights_table
@@ -184,4 +185,4 @@ def _dependence(prepared: Prepared, fit: Fit, final: np.ndarray) -> pd.DataFrame
         np.mean([view_dependence(embedding, column) for column in columns[prepared.order].T], axis=0)
         for columns in (prepared.f, new)
     )
-    return dependence_table(embedding.names, before, after, view_relations(prepared).p_values)
+    return dependence_table(embedding.names, before, after, view_p_values(prepared))

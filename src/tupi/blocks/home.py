@@ -38,9 +38,12 @@ class Home(ABC):
     ----------
     bounds : ndarray of int
         Where each block begins, and after the last one the number of items.
+    n_views : int
+        How many views the items have.
     """
 
     bounds: NDArray[np.int64]
+    n_views: int
 
     @property
     def n(self) -> int:

@@ -13,6 +13,9 @@ from tupi.blocks.home import Array, Home, Kept
 from tupi.inputs.views import BLOCK, View
 from tupi.runtime.threads import in_order
 
+BLOCKS = 32  # blocks that many items are dealt into, as far as these do not get too large
+LARGEST = 1 << 15
+
 
 @dataclass(frozen=True, eq=False)
 class Slice:
@@ -54,8 +57,9 @@ class Memory(Home):
     """
 
     def __init__(self, views: Sequence[View], items: NDArray[np.int64]) -> None:
-        self._views, self._items = views, items
-        self.bounds = np.append(np.arange(0, len(items), BLOCK), len(items))
+        self._views, self._items, self.n_views = views, items, len(views)
+        size = max(BLOCK, min(LARGEST, len(items) // BLOCKS))
+        self.bounds = np.append(np.arange(0, len(items), size), len(items))
 
     def _pass(self, function: Callable[..., Any], kept: tuple[Kept, ...], common: dict[str, Any]) -> Iterator[Any]:
         def call(k: int) -> Any:

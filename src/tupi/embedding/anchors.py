@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import blas, cho_factor, cho_solve, lapack
 
 MOST = 2000  # anchors: of up to so many items, each is one
 NEAREST = 30  # anchors of an item
@@ -125,7 +125,7 @@ class Anchors:
 
     def near(self, points: Points) -> Near:
         """Return the rows of Z: the nearest anchors of each point."""
-        near, distances = _nearest(self.distances(points), min(NEAREST, len(self.columns)))
+        near, distances = nearest(self.distances(points), min(NEAREST, len(self.columns)))
         finite = np.isfinite(distances)
         reach = np.where(finite, distances, 0.0).max(axis=1, keepdims=True)
         # Of anchors that coincide with the point, all count alike; a point that shares no view with any has none.
@@ -206,14 +206,18 @@ class AnchorGraph:
 
     def kernel(self, c: float) -> NDArray[np.float32]:
         """Return Lam^-1/2 M Lam^-1/2, between whose rows and columns Z gives the kernel of two items."""
-        B = cho_solve(self._factor(c), np.eye(len(self.sizes), dtype=np.float32))
-        M = (B + np.float32(1 + c) * (B @ B)) * np.float32(c / (1 + c) ** 2)
-        roots = self.roots.astype(np.float32)
-        return np.asarray(roots[:, None] * M * roots)
+        B, _ = lapack.spotri(self._factor(c)[0], lower=True, overwrite_c=True)
+        B = np.tril(B) + np.tril(B, -1).T
+        M = blas.ssyrk(np.float32(1 + c), B, beta=1.0, c=B.copy(order="F"), lower=True, overwrite_c=True)
+        M = np.tril(M) + np.tril(M, -1).T
+        roots = (self.roots * np.sqrt(c) / (1 + c)).astype(np.float32)
+        M *= roots
+        M *= roots[:, None]
+        return M
 
 
 @numba.njit(nogil=True, cache=True)
-def _nearest(distances, count):  # type: ignore[no-untyped-def]
+def nearest(distances, count):  # type: ignore[no-untyped-def]
     """Return the positions of the smallest entries in each row, ascending, and these; of equal ones the first."""
     n, a = distances.shape
     near = np.zeros((n, count), np.int32)
@@ -263,7 +267,11 @@ def _shared(near, weights, a):  # type: ignore[no-untyped-def]
     for i in range(n):
         for k in range(s):
             for j in range(s):
-                found[near[i, k], near[i, j]] += weights[i, k] * weights[i, j]
+                if near[i, j] <= near[i, k]:  # a table of so many entries does not fit into the cache: half of it may
+                    found[near[i, k], near[i, j]] += weights[i, k] * weights[i, j]
+    for k in range(a):
+        for j in range(k):
+            found[j, k] = found[k, j]
     return found
 
 

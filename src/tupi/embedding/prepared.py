@@ -74,6 +74,10 @@ class Prepared:
             self._cache[key] = compute()
         return self._cache[key]
 
+    def has(self, key: Any) -> bool:
+        """Return whether something was computed under this key."""
+        return key in self._cache
+
     def embedding(self, options: EmbeddingOptions) -> Embedding:
         """Return the factors of all views for the items that take part, in `order`."""
 

@@ -34,7 +34,7 @@ from tupi.algorithm.trajectory import Watch
 from tupi.blocks.home import Kept, Rows
 from tupi.blocks.memory import Memory
 from tupi.embedding.prepared import Prepared
-from tupi.embedding.relevance import evenly
+from tupi.embedding.relevance import Relations, evenly
 from tupi.inputs.labels import Labels, Pairs, Values, labelled_items, relabel, subset
 from tupi.judging.gain import Gain
 from tupi.methods.auto.answers import (
@@ -54,7 +54,7 @@ from tupi.methods.auto.experts import with_expert
 from tupi.methods.auto.fitting import Chances, fit_pairs, fit_values, most_labels
 from tupi.methods.auto.guard import LEAST_CONFIRMED, Blend
 from tupi.methods.auto.kernels import pick_features
-from tupi.methods.auto.labelfree import LabelFree, label_free, with_one
+from tupi.methods.auto.labelfree import LabelFree, label_free, view_relations, with_one
 from tupi.methods.base import Fit, Method
 from tupi.runtime.errors import InputError
 
@@ -123,17 +123,7 @@ class Auto(Method):
 
     def fit(self, prepared: Prepared, labels: Labels | None, watch: Watch | None = None) -> Fit:
         """Return better columns of a problem in this process."""
-        problem = prepared.problem
-        base: LabelFree = prepared.once(
-            "label-free",
-            lambda: label_free(
-                Memory(problem.views, prepared.items),
-                prepared.f,
-                len(problem.views),
-                problem.task == "ranking",
-                prepared.progress,
-            ),
-        )
+        problem, base = prepared.problem, label_free_of(prepared)
         useful = None if labels is None else subset(labels, prepared.items)
         among = None if useful is None else relabel(useful, prepared.items)
         scale = Scale(problem.task, prepared.scale, prepared.shift, problem.are_probabilities)
@@ -274,6 +264,28 @@ class Smooth(Method):
     def fit(self, prepared: Prepared, labels: Labels | None, watch: Watch | None = None) -> Fit:
         """Return better columns."""
         return Auto().fit(prepared, None, watch)
+
+
+def label_free_of(prepared: Prepared) -> LabelFree:
+    """Return the label-free answer of a problem in this process, computed once."""
+    views, items = prepared.problem.views, prepared.items
+    ranked = prepared.problem.task == "ranking"
+    return prepared.once(
+        "label-free", lambda: label_free(Memory(views, items), prepared.f, ranked, prepared.progress)
+    )
+
+
+def view_p_values(prepared: Prepared) -> Array:
+    """Return p-values of independence of each view from the predictions, by the test that decides which views count."""
+
+    def compute() -> Relations:
+        home = Memory(prepared.problem.views, prepared.items)
+        return view_relations(home, prepared.f, prepared.problem.task == "ranking")[3]
+
+    if prepared.has("label-free"):
+        return label_free_of(prepared).relations.p_values
+    found: Relations = prepared.once("relations", compute)
+    return found.p_values
 
 
 def fitted(base: LabelFree, labels: Labels, scale: Scale) -> tuple[Answer, Positions]:

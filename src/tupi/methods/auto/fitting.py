@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -189,9 +190,14 @@ class Fused:
         process, columns = self.process, self.kernels.of_columns(items)
         q = columns.shape[1]
         total = process.constant + np.einsum("k,okn->n", process.v[:q], columns**2) / len(columns)
-        for weight, own in zip(process.v[q:], self.kernels.own(items), strict=True):
-            total += weight * own
-        return total
+        return total + self.kernels.own(items, process.v[q:], self._graph)
+
+    @cached_property
+    def _graph(self) -> NDArray[np.float32] | None:
+        """The sum of the graph's kernels between anchors."""
+        tables = self.kernels.tables
+        v = self.process.v[self.process.columns.shape[1] :].astype(np.float32)
+        return sum((a * table for a, table in zip(v[1:], tables[1:], strict=False)), v[0] * tables[0]) if tables else None
 
     def covariance(self, items: Features) -> Array:
         """Return the posterior covariance of some items, averaged over outputs."""

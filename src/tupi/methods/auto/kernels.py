@@ -11,6 +11,7 @@ multiplied by the share of error in the residual.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,22 +106,33 @@ class Kernels:
 
     def shared(self, items: Features, others: Features | None = None) -> list[NDArray[np.floating]]:
         """Return the kernels that all outputs share, each of shape (n, m), between items and the labelled ones."""
+        there = self._there if others is None else self._graph_to(others)
         others = self.labelled if others is None else others
-        found: list[NDArray[np.floating]] = []
-        if items.near is not None and others.near is not None:
-            a = len(self.tables[0])
-            there = others.near.scatter(np.eye(len(others.base)), a)  # Z^T of the others
-            found += [items.near.gather(table @ there.astype(np.float32)) for table in self.tables]
+        found: list[NDArray[np.floating]] = [] if items.near is None else [items.near.gather(one) for one in there]
         for X, Y, scale, width in zip(items.views, others.views, self.scales, self.widths, strict=True):
-            found += [X @ Y.T / scale, np.exp(squared_distances(X, Y) / (-2 * width))]
+            product = X @ Y.T
+            squares = np.einsum("ij,ij->i", X, X)[:, None] + np.einsum("ij,ij->i", Y, Y) - 2 * product
+            found += [product / scale, np.exp(np.maximum(squares, 0.0, out=squares) / (-2 * width))]
         return found
 
-    def own(self, items: Features) -> list[Array]:
-        """Return the diagonals of the shared kernels for some items."""
-        found = [] if items.near is None else [items.near.diagonal(table) for table in self.tables]
+    @cached_property
+    def _there(self) -> list[Array]:
+        return self._graph_to(self.labelled)
+
+    def _graph_to(self, others: Features) -> list[Array]:
+        """Return the graph kernels between anchors and some items, each of shape (a, m)."""
+        if others.near is None:
+            return []
+        Zt = others.near.scatter(np.eye(len(others.base)), len(self.tables[0])).astype(np.float32)
+        return [np.asarray(table @ Zt, np.float64) for table in self.tables]
+
+    def own(self, items: Features, v: Array, graph: NDArray[np.float32] | None) -> Array:
+        """Return the diagonal of the shared kernels' sum, given their variances and that of the graph's tables."""
+        total = np.zeros(len(items.base)) if items.near is None else items.near.diagonal(graph)
+        of_views = iter(v[len(self.tables) :])
         for X, scale in zip(items.views, self.scales, strict=True):
-            found += [np.einsum("ij,ij->i", X, X, dtype=np.float64) / scale, np.ones(len(X))]
-        return found
+            total += next(of_views) / scale * np.einsum("ij,ij->i", X, X, dtype=np.float64) + next(of_views)
+        return total
 
     def within(self) -> Array:
         """Return the shared kernels among the labelled items, symmetric."""

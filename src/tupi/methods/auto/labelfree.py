@@ -7,6 +7,7 @@ one small table of moments.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -309,7 +310,7 @@ def unit(coefficients: Array, moments: Array) -> Array:
     return centred / np.where(deviation > 1e-9, deviation, np.inf)[:, None]
 
 
-def label_free(home: Home, f: Array, n_views: int, ranked: bool, progress: Any) -> LabelFree:
+def label_free(home: Home, f: Array, ranked: bool, progress: Callable[[str], None]) -> LabelFree:
     """Return the label-free answer.
 
     Parameters
@@ -318,24 +319,16 @@ def label_free(home: Home, f: Array, n_views: int, ranked: bool, progress: Any) 
         The items.
     f : ndarray of shape (n, c)
         Their predictions, standardised.
-    n_views : int
-        The number of views.
     ranked : bool
         Whether only the order of the predictions counts: they are then replaced by normal scores.
     progress : callable
         Called with a sentence whenever something long begins.
     """
     progress("Testing which views depend on the predictions")
-    order = content_order(home, f, n_views)
-    if ranked:
-        f = normal_scores(f)
+    f, order, sample, found, columns, present = view_relations(home, f, ranked)
     initial = home.dealt(f)
-    sample = order[evenly(len(f), SAMPLE)]
-    drawn = home.picked(sample, view_rows, n_views=n_views)
-    columns, present = drawn[:n_views], drawn[n_views:]
-    found = relations(columns, present, f[sample])
     related = tuple(found.related)
-    rest = tuple(k for k in range(n_views) if k not in found.copies and k not in related)
+    rest = tuple(k for k in range(home.n_views) if k not in found.copies and k not in related)
     layout = Layout(related, rest, found.kept, len(f) >= SINGLE)
     if not related:
         base = home.dealt(f[:, :, None])
@@ -373,6 +366,21 @@ def label_free(home: Home, f: Array, n_views: int, ranked: bool, progress: Any) 
     return LabelFree(home, order, found, layout, space, near, graph, averages, base, table, share, by_view, sample)
 
 
+def view_relations(
+    home: Home, f: Array, ranked: bool
+) -> tuple[Array, Positions, Positions, Relations, list[Array], list[NDArray[np.bool_]]]:
+    """Return predictions as they are used here, items by content, a sample of them, and what it says about each view.
+
+    After these come the sample's rows of each view, and which of its items have them.
+    """
+    order = content_order(home, f)
+    f = normal_scores(f) if ranked else f
+    sample = order[evenly(len(f), SAMPLE)]
+    drawn = home.picked(sample, view_rows, n_views=home.n_views)
+    columns, present = drawn[: home.n_views], drawn[home.n_views :]
+    return f, order, sample, relations(columns, present, f[sample]), columns, present
+
+
 def _complete(rows: Rows, *, related: tuple[int, ...]) -> bool:
     """Return whether no item lacks any of the views."""
     return all(rows.has(view).all() for view in related)
@@ -389,7 +397,7 @@ def _space(layout: Layout, points: Points, complete: bool, n: int) -> Space:
     return Space(layout, directions, place_anchors(whole, np.array([0, columns.shape[1]]), n))
 
 
-def content_order(home: Home, f: Array, n_views: int) -> Positions:
+def content_order(home: Home, f: Array) -> Positions:
     """Return an order of the items that depends on their predictions and features only."""
     order = np.lexsort(f.T[::-1])
     same = (f[order[1:]] == f[order[:-1]]).all(axis=1)
@@ -397,7 +405,7 @@ def content_order(home: Home, f: Array, n_views: int) -> Positions:
     if not len(tied):
         return order
     figures = np.zeros(len(f))
-    figures[tied] = home.picked(tied, squares, n_views=n_views)[0]
+    figures[tied] = home.picked(tied, squares, n_views=home.n_views)[0]
     return np.lexsort([figures, *f.T[::-1]])
 
 

@@ -30,14 +30,15 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.neighbors import NearestNeighbors
 
+from tupi.embedding.anchors import nearest
+from tupi.embedding.gaussian import squared_distances
 from tupi.embedding.relevance import evenly
 
 MAX_GROUPS = 10  # of views or columns that are left out together
 MAX_SETS = 15  # of groups that are left out in turn: one search each
-QUERIES = 1500  # items whose scores are predicted from their neighbours
-POOL = 5000  # items among which neighbours are looked for, so that the cost does not grow with n
+QUERIES = 1000  # items whose scores are predicted from their neighbours
+POOL = 4000  # items among which neighbours are looked for, so that the cost does not grow with n
 MAX_ERROR = 1 / 2  # error in f is taken to be at most this share of what the views confirm: views that explain little
 #                    of f, however alike they are, are no reason to move it
 RESAMPLED = 1000  # sets of views over which the share of error is averaged
@@ -158,14 +159,12 @@ def sampled_neighbors(X: NDArray[np.floating], k: int) -> tuple[NDArray[np.int64
     """Return some items, and for each its k nearest others among a sample."""
     pool = evenly(len(X), POOL)
     queries = evenly(len(pool), QUERIES)
-    X = X[pool]
+    X = X[pool].astype(np.float32)
     directions = leading_directions(X)
     X = X if directions is None else X @ directions
-    found = NearestNeighbors(n_neighbors=min(k + 1, len(X))).fit(X).kneighbors(X[queries], return_distance=False)
-    own = found == queries[:, None]
-    own[~own.any(axis=1), -1] = True  # coincident items may have pushed the item out of its own list
-    near = found[~own].reshape(len(queries), -1)
-    return pool[queries], pool[near]
+    distances = squared_distances(X[queries], X)
+    distances[np.arange(len(queries)), queries] = np.inf
+    return pool[queries], pool[nearest(distances, min(k, len(X) - 1))[0]]
 
 
 def leading_directions(X: NDArray[np.floating]) -> NDArray[np.floating] | None:
