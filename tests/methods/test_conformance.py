@@ -5,13 +5,8 @@ import pytest
 from tests.methods.battery import CHECKS, LABELS, case_for, cells, settings, solved
 from tupi.methods import METHODS
 
-VALUES = {("ranking", "values"), ("regression", "values"), ("classification", "values")}
-KERNELS = "kernels are made once for all labelled items: who is labelled counts in folds, though never what labels say"
 # Expectations that a method knowingly does not meet: the cells of a check, and why.
-KNOWN: dict[tuple[str, str], tuple[set[tuple[str, str]], str]] = {
-    ("fewer_labels", "auto"): (VALUES | {("ranking", "pairs")}, KERNELS),
-    ("fewer_labels", "fuse"): (VALUES | {("ranking", "pairs")}, KERNELS),
-}
+KNOWN: dict[tuple[str, str], tuple[set[tuple[str, str]], str]] = {}
 
 
 def _trials():

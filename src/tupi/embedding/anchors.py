@@ -61,14 +61,14 @@ class Near:
     numbers: NDArray[np.int32]
     weights: NDArray[np.float32]
 
-    def __getitem__(self, chosen: NDArray[np.int64]) -> Near:
+    def __getitem__(self, chosen: NDArray[np.int64] | slice) -> Near:
         """Return some of the items."""
         return Near(self.numbers[chosen], self.weights[chosen])
 
     @property
     def alone(self) -> NDArray[np.bool_]:
         """Which items have no anchor."""
-        return ~self.weights.any(axis=1)
+        return np.asarray(~self.weights.any(axis=1))
 
     def own(self, sizes: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return W_ii, what each item adds to its own average."""
@@ -284,4 +284,3 @@ def _quadratic(near, weights, table):  # type: ignore[no-untyped-def]
             for j in range(s):
                 found[i] += weights[i, k] * weights[i, j] * table[near[i, k], near[i, j]]
     return found
-

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,25 @@ from tupi.inputs.tables import columns_table
 from tupi.judging.evidence import Evidence
 
 
+class WhenAsked:
+    """A field that may be given as a function, which is called when somebody first looks at the field."""
+
+    place = "_dependence"
+
+    def __get__(self, outcome: Any, kind: type) -> Any:
+        """Return the value; the class itself has none, so that the field has no default."""
+        if outcome is None:
+            raise AttributeError(self.place)
+        kept = vars(outcome)
+        if callable(kept[self.place]):
+            kept[self.place] = kept[self.place]()
+        return kept[self.place]
+
+    def __set__(self, outcome: Any, value: Any) -> None:
+        """Keep the value, or the function that gives it."""
+        vars(outcome)[self.place] = value
+
+
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """Predictions before and after, with everything that explains them; `tupi.Denoised` says what each field is."""
@@ -23,7 +42,7 @@ class Outcome:
     predictions: NDArray[np.float64]
     initial: NDArray[np.float64]
     weights: pd.DataFrame
-    dependence: pd.DataFrame
+    dependence: WhenAsked = WhenAsked()
     evidence: Evidence | None
     method: str
     params: dict[str, Any]
@@ -38,6 +57,10 @@ class Outcome:
     expected: NDArray[np.float64] | None = None
     columns: pd.DataFrame = field(default_factory=lambda: columns_table(()))
     library: str = PANDAS
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy in another process needs: the table, and not the problem that it is computed from."""
+        return vars(self) | {WhenAsked.place: self.dependence}
 
     @property
     def changed(self) -> bool:

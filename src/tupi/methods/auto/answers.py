@@ -367,7 +367,9 @@ class ClassColumns:
         return (values - self.scale.shift) / self.scale.scale
 
 
-def class_columns(rows: Rows, base: Array, answers: Array, *, made: ClassColumns, blend: Blend, careful: Array) -> Array:
+def class_columns(
+    rows: Rows, base: Array, answers: Array, *, made: ClassColumns, blend: Blend, careful: Array
+) -> Array:
     """Return blended columns of classes."""
     c = base.shape[1]
     return blend.of(made(answers[:, :c]), base[:, :, 0], np.einsum("ck,nck->nc", careful, with_one(base)))

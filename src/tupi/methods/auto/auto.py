@@ -58,6 +58,8 @@ from tupi.methods.auto.labelfree import LabelFree, label_free, view_relations, w
 from tupi.methods.base import Fit, Method
 from tupi.runtime.errors import InputError
 
+BYTES_OF_ANCHORS, BYTES_OF_COLUMNS = 240, 100  # that each item takes, and each of its columns of predictions
+SMALL_TABLES = 300_000_000  # bytes of tables between anchors, of samples, and of blocks that are being worked on
 CLASS_SHIFT = 0.1  # prior variance of a class's shift: how frequent classes are is known from the predictions
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
@@ -227,7 +229,9 @@ class Auto(Method):
                 f"but the {kind} agree with nothing better than chance would (do their ids match those of the "
                 f"predictions?), so they are left aside, and {instead} came back."
             )
-        said += f"better with probability {probability:.2f} by the {kind} left out and by what such views usually gain; "
+        said += (
+            f"better with probability {probability:.2f} by the {kind} left out and by what such views usually gain; "
+        )
         if not self.guard:
             return said + "they came back as they are, since the guard is off."
         if not changed:
@@ -270,9 +274,16 @@ def label_free_of(prepared: Prepared) -> LabelFree:
     """Return the label-free answer of a problem in this process, computed once."""
     views, items = prepared.problem.views, prepared.items
     ranked = prepared.problem.task == "ranking"
-    return prepared.once(
-        "label-free", lambda: label_free(Memory(views, items), prepared.f, ranked, prepared.progress)
+    limit, needed = (
+        prepared.memory_limit,
+        SMALL_TABLES + len(items) * (BYTES_OF_ANCHORS + BYTES_OF_COLUMNS * prepared.f.shape[1]),
     )
+    if limit is not None and needed > limit:
+        raise InputError(
+            f"memory_limit: found {limit:,} bytes, and method 'auto' keeps about {needed:,} for {len(items):,} items "
+            'beside their views; accepted: at least that, or method "tupi".'
+        )
+    return prepared.once("label-free", lambda: label_free(Memory(views, items), prepared.f, ranked, prepared.progress))
 
 
 def view_p_values(prepared: Prepared) -> Array:

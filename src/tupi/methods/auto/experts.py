@@ -58,8 +58,8 @@ def with_expert(problem: LabelFree, fused: Fused, z: Array) -> Fused:
         return fused
     plain, left_out = fit_plain(problem, fused, z)
     hoped = LEAST_SHARE + (MOST_SHARE - LEAST_SHARE) * problem.share.c
-    errors = (z[:, 0] - one.held_out[:, 0] for one in (fused.left_out, left_out))
-    share = float(mean_share(*errors, hoped))
+    first, second = (z[:, 0] - one.held_out[:, 0] for one in (fused.left_out, left_out))
+    share = float(mean_share(first, second, hoped))
     both = combined_left_out(fused.left_out, left_out, z, hoped)
     return replace(fused, left_out=both, plain=plain, plain_share=share)
 

@@ -197,7 +197,9 @@ class Fused:
         """The sum of the graph's kernels between anchors."""
         tables = self.kernels.tables
         v = self.process.v[self.process.columns.shape[1] :].astype(np.float32)
-        return sum((a * table for a, table in zip(v[1:], tables[1:], strict=False)), v[0] * tables[0]) if tables else None
+        return (
+            sum((a * table for a, table in zip(v[1:], tables[1:], strict=False)), v[0] * tables[0]) if tables else None
+        )
 
     def covariance(self, items: Features) -> Array:
         """Return the posterior covariance of some items, averaged over outputs."""

@@ -128,7 +128,9 @@ class Kernels:
 
     def own(self, items: Features, v: Array, graph: NDArray[np.float32] | None) -> Array:
         """Return the diagonal of the shared kernels' sum, given their variances and that of the graph's tables."""
-        total = np.zeros(len(items.base)) if items.near is None else items.near.diagonal(graph)
+        total = np.zeros(len(items.base))
+        if items.near is not None and graph is not None:
+            total += items.near.diagonal(graph)
         of_views = iter(v[len(self.tables) :])
         for X, scale in zip(items.views, self.scales, strict=True):
             total += next(of_views) / scale * np.einsum("ij,ij->i", X, X, dtype=np.float64) + next(of_views)

@@ -157,11 +157,11 @@ def with_one(base: Array) -> Array:
 
 def squares(rows: Rows, *, n_views: int) -> tuple[Array]:
     """Return a figure of each item's features that no order of columns or views changes."""
-    found = 0.0
+    found = np.zeros(len(rows.has(0)))
     for number in range(n_views):
         columns, has = rows.view(number)
-        found = found + np.where(has, np.mean(columns**2, axis=1), 0.0)
-    return (np.asarray(found),)
+        found += np.where(has, np.mean(columns**2, axis=1), 0.0)
+    return (found,)
 
 
 def view_rows(rows: Rows, *, n_views: int) -> list[NDArray[Any]]:
