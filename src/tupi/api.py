@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ from tupi.inputs.tables import columns_table
 from tupi.inputs.types import Column, DaskClient, Features, Lazy, Table
 from tupi.judging.evidence import judge, stated
 from tupi.methods import make_method
-from tupi.methods.auto.auto import Auto, view_p_values
+from tupi.methods.auto.auto import Auto, Fuse, Smooth, view_p_values
 from tupi.methods.base import Fit, Method
 from tupi.methods.tupi import Tupi
 from tupi.results.outcome import history_table, weights_table
@@ -80,8 +80,8 @@ def denoise(
     impute : {None, "median"}
         What to do about single missing values within a row of a view: fail, or fill in the column's median.
     memory_limit : str or int, optional
-        Such as ``"1GB"``: with ``method="tupi"`` what would take more goes to temporary files (set TMPDIR to say where);
-        ``"auto"`` reads views in blocks and says if its columns do not fit. Other methods keep their graphs in memory.
+        Such as ``"1GB"``: with ``method="tupi"`` what would take more goes to temporary files (set TMPDIR to say
+        where); ``"auto"`` reads views in blocks, and says if its columns do not fit. Others keep graphs in memory.
     progress : callable, optional
         Called with a sentence whenever something long begins.
     client : distributed.Client or str, optional
@@ -111,7 +111,7 @@ def denoise(
     """
     chosen = make_method(method, params, caller="denoise")
     random_state = check_seed(random_state)
-    if memory_limit is not None and not isinstance(chosen, (Tupi, Auto)):
+    if memory_limit is not None and chosen.name not in (Tupi.name, Auto.name, Fuse.name, Smooth.name):
         raise InputError(
             f"memory_limit: found {memory_limit!r} with method {chosen.name!r}, which keeps its graphs in memory; "
             'accepted: with method="auto" or "tupi".'
@@ -145,7 +145,7 @@ def denoise_prepared(prepared: Prepared, method: Method, callback: Watch | None 
         predictions=np.array(final),
         initial=np.array(problem.initial),
         weights=weights_table(fit.steps, problem.names, accepted),
-        dependence=lambda: _dependence(prepared, fit, final),
+        dependence=cast(pd.DataFrame, lambda: _dependence(prepared, fit, final)),  # when somebody looks
         evidence=evidence,
         method=method.name,
         params=fit.params | {"random_state": prepared.random_state},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,9 +22,9 @@ class WhenAsked:
     place = "_dependence"
 
     def __get__(self, outcome: Any, kind: type) -> Any:
-        """Return the value; the class itself has none, so that the field has no default."""
+        """Return the value."""
         if outcome is None:
-            raise AttributeError(self.place)
+            return self
         kept = vars(outcome)
         if callable(kept[self.place]):
             kept[self.place] = kept[self.place]()
@@ -42,7 +42,7 @@ class Outcome:
     predictions: NDArray[np.float64]
     initial: NDArray[np.float64]
     weights: pd.DataFrame
-    dependence: WhenAsked = WhenAsked()
+    dependence: pd.DataFrame
     evidence: Evidence | None
     method: str
     params: dict[str, Any]
@@ -85,6 +85,9 @@ class Outcome:
         before = pd.DataFrame(self.initial, columns=[f"initial_{c}" for c in names], index=self.index)
         after = pd.DataFrame(self.predictions, columns=[f"prediction_{c}" for c in names], index=self.index)
         return before.join(after)
+
+
+Outcome.dependence = WhenAsked()  # type: ignore[assignment]  # set here, so that the field has no default
 
 
 def weights_table(steps: Sequence[Step], names: Sequence[str], changed: bool) -> pd.DataFrame:

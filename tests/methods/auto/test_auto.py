@@ -77,8 +77,16 @@ def test_an_argument_that_denoise_lacks_says_so_without_other_methods():
     assert "tupi" not in str(caught.value)
 
 
-@pytest.mark.parametrize("method", ["auto", "ridge", "tupi+coconut"])
+@pytest.mark.parametrize("method", ["knn", "ridge", "tupi+coconut"])
 def test_a_memory_limit_that_is_not_honoured_is_refused(method):
     said = f"memory_limit: found '1GB' with method '{method}', which keeps its graphs in memory; accepted: with method="
     with pytest.raises(InputError, match=re.escape(said)):
         tupi.denoise(SCORES, VIEWS, method=method, memory_limit="1GB")
+
+
+def test_a_memory_limit_changes_nothing_but_where_it_is_too_small():
+    labels = tupi.Values(range(20), SCORES[:20])
+    free, limited = (tupi.denoise(SCORES, VIEWS, labels=labels, memory_limit=limit) for limit in (None, "1GB"))
+    assert np.array_equal(free.predictions, limited.predictions)
+    with pytest.raises(InputError, match="memory_limit: found 1,000,000 bytes, and method 'auto' keeps about"):
+        tupi.denoise(SCORES, VIEWS, memory_limit="1MB")

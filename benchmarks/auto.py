@@ -1,6 +1,6 @@
 """The default method with 50 labels on many items: seconds, CPU seconds, peak memory, gain in pairwise accuracy.
 
-    python -m benchmarks.fuse [--items 50000,200000,1000000] [--threads 2]
+    python -m benchmarks.auto [--items 50000,200000,1000000] [--threads 2]
 
 Five views of 50 columns in float32. Each call runs in a process of its own.
 """
@@ -46,7 +46,7 @@ def one_call(n: int, threads: int) -> dict[str, Any]:
 
 def main() -> None:
     """Run the command."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.fuse", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.auto", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--items", default="50000,200000,1000000", help="how many")
     parser.add_argument("--threads", type=int, default=min(2, available_cores()))
     args = parser.parse_args()
