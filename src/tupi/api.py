@@ -51,7 +51,7 @@ def denoise(
 
     Dask collections and Zarr arrays, as predictions or as views, are denoised on a Dask cluster, and so is everything
     with ``engine="dask"`` or a ``client``: blocks of items stay on the workers, and the result is a
-    `tupi.cluster.result.DistributedDenoised`, whose predictions are a Dask array. That takes ``method="tupi"``.
+    `tupi.cluster.result.DistributedDenoised`, whose predictions are a Dask array. That takes ``"auto"`` or ``"tupi"``.
 
     Parameters
     ----------
@@ -118,7 +118,8 @@ def denoise(
         )
     if wants_dask(predictions, features, chosen, client):
         check_installed()
-        from tupi.cluster.denoise import ClusterOptions, denoise_distributed  # Dask is an extra
+        from tupi.cluster.cluster import ClusterOptions  # Dask is an extra
+        from tupi.cluster.denoise import denoise_distributed
 
         options = ClusterOptions(client, checkpoint, checkpoint_every, memory_limit)
         return denoise_distributed(

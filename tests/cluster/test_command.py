@@ -84,13 +84,15 @@ def test_what_does_not_run_is_one_line(folder, arguments, match):
     assert match in " ".join(done.stderr.split())
 
 
-def test_the_method_must_be_named(folder):
+def test_the_default_method_is_the_one_of_files_in_memory(folder):
     words = ["denoise", str(folder / "scores.parquet"), f"--features=a={folder / 'a.parquet'}", "--id=id"]
     done = CliRunner().invoke(commands, [*words, f"--out={folder / 'out'}", "--scheduler=local"])
-    assert done.exit_code == 2
-    assert "method: 'auto' does not run with Dask" in done.stderr
-    assert "--method tupi" in done.stderr
-    assert not (folder / "out").exists()
+    assert done.exit_code == 0, done.stderr
+    assert CliRunner().invoke(commands, [*words, f"--out={folder / 'here.csv'}"]).exit_code == 0
+    found = pd.concat([pd.read_parquet(part) for part in sorted((folder / "out").glob("*.parquet"))])
+    expected = pd.read_csv(folder / "here.csv")
+    assert (found["id"].to_numpy() == expected["id"].to_numpy()).all()
+    np.testing.assert_allclose(found["prediction"], expected["prediction"], rtol=1e-9)
 
 
 def test_text_labels_are_one_line(folder):

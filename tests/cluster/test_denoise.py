@@ -239,10 +239,11 @@ def test_other_kinds_are_refused_by_type(client, where):
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        ({"method": "auto"}, "'auto' does not run with Dask.*method=\"tupi\""),
+        ({"method": "auto", "task": "classification"}, "task: found 'classification' with Dask"),
+        ({"method": "auto", "checkpoint": "folder"}, "checkpoint: method 'auto' has no steps"),
         ({"method": "tupi+coconut"}, "'tupi.coconut' does not run with Dask"),
-        ({"method": "coconut"}, "'coconut' does not run with Dask.*accepted there: 'tupi'"),
-        ({"method": "fuse"}, "take a sample"),
+        ({"method": "coconut"}, "'coconut' does not run with Dask.*accepted there: 'auto' and 'tupi'"),
+        ({"method": "ridge"}, "take a sample"),
         ({"method": "tupi", "kernel": "diffusion"}, "kernel: 'diffusion'"),
         ({"method": "tupi", "joint": True}, "joint: found True"),
         ({"method": "tupi", "engine": "exact"}, "engine: found 'exact'"),
@@ -260,10 +261,8 @@ def test_what_does_not_run_is_said(client, arguments, match):
         tupi.denoise(scores, as_dask(views), **{"client": client, "method": "tupi"} | arguments)
 
 
-def test_the_default_method_is_not_replaced(client):
+def test_an_engine_is_not_a_parameter_of_the_default():
     _, scores, views = make_items(9000)
-    with pytest.raises(tupi.InputError, match=r"method: 'auto' does not run with Dask.*accepted there: 'tupi'"):
-        tupi.denoise(scores, as_dask(views), client=client)
     with pytest.raises(tupi.InputError, match=r"engine: method 'auto' has no such parameter; it belongs to .*'tupi'"):
         tupi.denoise(scores, views, engine="dask")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,15 @@ class Rows(Protocol):
 
     def some(self, chosen: NDArray[np.int64]) -> Rows:
         """Return some of the items."""
+
+
+Pass = TypeVar("Pass", bound=Callable[..., Any])
+
+
+def reads_views(function: Pass) -> Pass:
+    """Mark a pass that looks at views, so that these are read for it; others get None in place of rows."""
+    vars(function)["reads_views"] = True
+    return function
 
 
 class Home(ABC):
@@ -57,7 +66,7 @@ class Home(ABC):
         Parameters
         ----------
         function : callable
-            A module's function; its first argument is the block's `Rows`.
+            A module's function; its first argument is the block's `Rows`, if it `reads_views`.
         *kept : sequence
             Results of earlier passes.
         **common : Any
@@ -100,6 +109,7 @@ class Home(ABC):
         return list(things)
 
 
+@reads_views
 def _pick(rows: Rows, chosen: NDArray[np.int64], *kept: Array, wanted: Callable[..., Any], common: Any) -> Any:
     if not len(chosen):
         return None

@@ -217,7 +217,8 @@ def _labels(files: InputFiles, n: int, ids: Ids | None) -> Any:
 def print_cluster_summary(result: DistributedDenoised, out: Path) -> None:
     """Print what a person wants to know about a run on a cluster."""
     n = result.initial.shape[0]
-    click.echo(f"{n:,} items, method {result.method}, {result.params['n_iter']} steps")
+    steps = f", {result.params['n_iter']} steps" if "n_iter" in result.params else ""
+    click.echo(f"{n:,} items, method {result.method}{steps}")
     table = result.dependence.assign(weight=result.weights.iloc[-1]).rename(index=shown)
     click.echo(table.to_string(float_format="{:.3f}".format))
     if result.evidence is not None:

@@ -7,10 +7,38 @@ import logging
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from tupi.methods.base import check_positive
 from tupi.runtime.errors import InputError
 from tupi.runtime.memory import as_bytes
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """Where and how to compute.
+
+    Parameters
+    ----------
+    client : distributed.Client, str or None
+        A client, the address of a scheduler, or None for a local cluster that ends with the call.
+    checkpoint : str or Path, optional
+        A folder that client and workers see, in which to save where the run stands, and from which to go on.
+    checkpoint_every : int
+        Steps between two checkpoints.
+    memory_limit : str or int, optional
+        Of the local cluster.
+    """
+
+    client: Any = None
+    checkpoint: str | Path | None = None
+    checkpoint_every: int = 5
+    memory_limit: str | int | None = None
+
+    def __post_init__(self) -> None:
+        check_positive("checkpoint_every", self.checkpoint_every, whole=True, least=1, optional=False)
 
 
 @contextmanager

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,50 +13,27 @@ from numpy.typing import NDArray
 from tupi.algorithm.choice import follow
 from tupi.algorithm.trajectory import Watch
 from tupi.cluster import prepare
+from tupi.cluster.auto import denoise_with_auto
 from tupi.cluster.blocks import diagonals
 from tupi.cluster.checkpoint import Checkpoint, fingerprint
-from tupi.cluster.cluster import connected, described
-from tupi.cluster.engine import Blocks, DaskEngine, DaskState, lazy_vector
+from tupi.cluster.cluster import ClusterOptions, connected, described
+from tupi.cluster.engine import Blocks, DaskEngine, DaskState
 from tupi.cluster.labelled import LabelledOnWorkers
 from tupi.cluster.reading import as_rows, named_rows
-from tupi.cluster.result import DistributedDenoised, Spool, column, read_spooled, restored, spool
+from tupi.cluster.result import DistributedDenoised, column, kept_vector, lazy_vector, restored
 from tupi.cluster.search import OnWorkers, Search
 from tupi.embedding.hsic import KernelMoments, dependence_table, p_value
 from tupi.inputs.labels import Labels, as_labels
 from tupi.inputs.problem import TASKS
 from tupi.judging.evidence import Evidence
-from tupi.methods.base import Method, check_positive
+from tupi.methods.auto.auto import Auto
+from tupi.methods.base import Method
 from tupi.methods.tupi import Tupi
 from tupi.results.outcome import history_table, weights_table
 from tupi.runtime.errors import InputError
 
 Array = NDArray[Any]
 Progress = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class ClusterOptions:
-    """Where and how to compute.
-
-    Parameters
-    ----------
-    client : distributed.Client, str or None
-        A client, the address of a scheduler, or None for a local cluster that ends with the call.
-    checkpoint : str or Path, optional
-        A folder that client and workers see, in which to save where the run stands, and from which to go on.
-    checkpoint_every : int
-        Steps between two checkpoints.
-    memory_limit : str or int, optional
-        Of the local cluster.
-    """
-
-    client: Any = None
-    checkpoint: str | Path | None = None
-    checkpoint_every: int = 5
-    memory_limit: str | int | None = None
-
-    def __post_init__(self) -> None:
-        check_positive("checkpoint_every", self.checkpoint_every, whole=True, least=1, optional=False)
 
 
 def denoise_distributed(
@@ -74,6 +50,10 @@ def denoise_distributed(
 ) -> DistributedDenoised:
     """Improve predictions with features, both in blocks on a cluster; see `tupi.denoise`."""
     chosen = runnable(method)
+    if isinstance(chosen, Auto):
+        return denoise_with_auto(
+            predictions, features, labels, chosen, task, random_state, callback, impute, progress, options
+        )
     notes: tuple[str, ...] = ()
     if task != "ranking":
         raise InputError(
@@ -137,12 +117,14 @@ def denoise_distributed(
         )
 
 
-def runnable(method: Method) -> Tupi:
+def runnable(method: Method) -> Tupi | Auto:
     """Return the settings to run with; complain about methods that cannot run at this scale."""
+    if isinstance(method, Auto):
+        return method
     if method.name != Tupi.name or not isinstance(method, Tupi):
         raise InputError(
             f"method: {method.name!r} does not run with Dask, since it needs all items in one memory; accepted there: "
-            f"'tupi' (method=\"tupi\", or --method tupi). For {method.name!r}, take a sample of the items as arrays."
+            f"'auto' and 'tupi' (--method auto). For {method.name!r}, take a sample of the items as arrays."
         )
     if method.kernel == "diffusion":
         raise InputError("kernel: 'diffusion' needs the neighbour graph of all items; accepted with Dask: 'gaussian'.")
@@ -169,15 +151,7 @@ def _predictions(problem: prepare.Distributed, blocks: Blocks, final: DaskState 
     table = final.table
     numbers = {"low": table.low, "per_unit": table.per_unit, "scale": deviation * unit, "shift": mean * unit}
     parts = blocks.each(restored, final.places, **numbers)
-    if not owned:
-        return lazy_vector(_same, parts, sizes)
-    kept = Spool()
-    blocks.client.gather(blocks.client.map(spool, parts, list(map(kept.path, range(len(parts)))), pure=False))
-    return lazy_vector(read_spooled, [(kept, b) for b in range(len(parts))], sizes)
-
-
-def _same(values: Array) -> Array:
-    return values
+    return kept_vector(blocks.client, parts, sizes, owned)
 
 
 def _dependence(blocks: Blocks, initial: DaskState, final: DaskState | None, names: list[str]) -> pd.DataFrame:

@@ -16,6 +16,7 @@ from tupi.algorithm.engines.workspace import Workspace
 from tupi.cluster import moves
 from tupi.cluster.blocks import Block
 from tupi.cluster.moves import Sums, Tables
+from tupi.cluster.result import lazy_vector
 from tupi.embedding.bandwidth import SAMPLE, squared_bandwidth
 from tupi.embedding.hsic import DEFAULTS, KernelMoments
 from tupi.runtime.errors import InputError
@@ -195,19 +196,6 @@ def predicted(part: tuple[Block, moves.Place], low: float, per_unit: float) -> V
     """Return the predictions of a block's items that take part, in their own order."""
     block, (trial, run, moved) = part
     return (trial.reached(run, moved) / per_unit + low)[np.argsort(block.items)]
-
-
-def lazy_vector(function: Callable[..., Any], parts: Sequence[Any], sizes: Sequence[int], *arguments: Any) -> Any:
-    """Return a Dask array of numbers, each block of which a function gives."""
-    import dask.array as da
-    from dask import delayed
-
-    return da.concatenate(
-        [
-            da.from_delayed(delayed(function)(part, *arguments), (size,), np.float64)
-            for part, size in zip(parts, sizes, strict=True)
-        ]
-    )
 
 
 def gathered(states: Sequence[DaskState]) -> Futures:

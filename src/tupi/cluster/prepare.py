@@ -126,12 +126,27 @@ def sample(problem: Distributed, k: int, options: EmbeddingOptions) -> Array:
     return rows if by_content else in_canonical_order(rows)
 
 
-def on_blocks(problem: Distributed, function: Callable[..., Any], **common: Any) -> list[Any]:
-    """Return futures of what workers say of each block, given the rows of its predictions and of its views."""
+def on_blocks(
+    problem: Distributed, function: Callable[..., Any], own: Sequence[dict[str, Any]] | None = None, **common: Any
+) -> list[Any]:
+    """Return futures of what workers say of each block, given the rows of its predictions and of its views.
+
+    Parameters
+    ----------
+    problem : Distributed
+        The problem.
+    function : callable
+        What they say.
+    own : sequence of dict, optional
+        Arguments that each block has for itself.
+    **common : Any
+        Arguments that all have alike.
+    """
     from dask import delayed
 
     columns = [problem.score_blocks, *(view.blocks(problem.bounds) for view in problem.views.values())]
-    tasks = [delayed(function)(*parts, **common) for parts in zip(*columns, strict=True)]
+    own = [{}] * len(problem.score_blocks) if own is None else own
+    tasks = [delayed(function)(*parts, **more, **common) for *parts, more in zip(*columns, own, strict=True)]
     return _submitted(problem.client, tasks)
 
 

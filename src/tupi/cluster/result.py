@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -127,6 +127,32 @@ def read_spooled(place: tuple[Spool, int]) -> Array:
     """Return a block's values, given the spool and the number of the block."""
     kept, block = place
     return np.load(kept.path(block))
+
+
+def kept_vector(client: Any, parts: Sequence[Any], sizes: Sequence[int], owned: bool) -> Any:
+    """Return a Dask array whose blocks are futures; in temporary files if the cluster is about to end."""
+    if not owned:
+        return lazy_vector(_same, parts, sizes)
+    kept = Spool()
+    client.gather(client.map(spool, parts, list(map(kept.path, range(len(parts)))), pure=False))
+    return lazy_vector(read_spooled, [(kept, b) for b in range(len(parts))], sizes)
+
+
+def _same(values: Array) -> Array:
+    return values
+
+
+def lazy_vector(function: Callable[..., Any], parts: Sequence[Any], sizes: Sequence[int], *arguments: Any) -> Any:
+    """Return a Dask array of numbers, each block of which a function gives."""
+    import dask.array as da
+    from dask import delayed
+
+    return da.concatenate(
+        [
+            da.from_delayed(delayed(function)(part, *arguments), (size,), np.float64)
+            for part, size in zip(parts, sizes, strict=True)
+        ]
+    )
 
 
 def column(rows: Array) -> Array:

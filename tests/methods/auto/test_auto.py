@@ -88,5 +88,5 @@ def test_a_memory_limit_changes_nothing_but_where_it_is_too_small():
     labels = tupi.Values(range(20), SCORES[:20])
     free, limited = (tupi.denoise(SCORES, VIEWS, labels=labels, memory_limit=limit) for limit in (None, "1GB"))
     assert np.array_equal(free.predictions, limited.predictions)
-    with pytest.raises(InputError, match="memory_limit: found 1,000,000 bytes, and method 'auto' keeps about"):
+    with pytest.raises(InputError, match=r"memory_limit: found [0-9,]+ bytes, and method 'auto' keeps about"):
         tupi.denoise(SCORES, VIEWS, memory_limit="1MB")

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tupi.methods.auto.leftout import LeftOut, dealt, judged_apart
 
 import tupi
 from tests.conftest import make_problem_arrays
@@ -13,7 +14,6 @@ from tupi.methods.auto import experts
 from tupi.methods.auto.experts import fit_plain, plain_kernels, with_expert
 from tupi.methods.auto.fitting import fit_values
 from tupi.methods.auto.labelfree import label_free
-from tupi.methods.auto.leftout import LeftOut, dealt, judged_apart
 from tupi.methods.auto.process import labelled_model, posterior
 
 TRUTH, SCORES, VIEWS = make_problem_arrays(200)

@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from tupi.methods.auto.fuse import Fuse
 
 import tupi
 from tests.conftest import make_problem_arrays
@@ -11,7 +12,6 @@ from tupi.inputs.problem import make_problem
 from tupi.judging.metrics import pairwise_accuracy
 from tupi.methods.auto import experts, fitting
 from tupi.methods.auto.answers import answer_of
-from tupi.methods.auto.fuse import Fuse
 from tupi.methods.auto.guard import Blend
 from tupi.methods.auto.labelfree import label_free
 from tupi.methods.auto.process import labelled_model

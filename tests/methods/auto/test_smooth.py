@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 from scipy.special import softmax
+from tupi.methods.auto.smooth import Smooth
 
 import tupi
 from tupi.judging.metrics import pairwise_accuracy
-from tupi.methods.auto.smooth import Smooth
 from tupi.results.summary import summary
 from tupi.runtime.errors import InputError
 

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 from scipy.integrate import quad
-
 from tupi.methods.auto.stacking import PRIOR_LABELS, PRIOR_VARIANCE, mean_share
 
 RNG = np.random.default_rng(0)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 
-from tupi.blocks.home import Kept, Rows
+from tupi.blocks.home import Kept, Rows, reads_views
 from tupi.embedding.anchors import Near
 from tupi.inputs.problem import SMALLEST_PROBABILITY
 from tupi.judging.gain import Gain, mean_gain, pair_gain
@@ -64,6 +64,7 @@ class Scale:
 # Passes: functions of one block of items.
 
 
+@reads_views
 def answered(rows: Rows, base: Array, *near: Near, fused: Fused, layout: Layout) -> Array:
     """Return g, the mean function and the posterior variance of each item, shape (items, 2c + 1)."""
     items = features_of(rows, base, near[0] if near else None, layout)

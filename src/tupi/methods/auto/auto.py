@@ -21,7 +21,7 @@ Whatever touches all items is a pass over blocks (`tupi.blocks.home`); the rest 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -135,9 +135,9 @@ class Auto(Method):
         return Fit(
             columns,
             found.params,
-            steps_of(base, prepared.f, columns, len(problem.views), watch),
+            steps_of(base, (prepared.f, columns), (prepared.f[base.sample], columns[base.sample]), watch),
             [],
-            (_why(labels, useful) + found.note,),
+            (why(labels, useful) + found.note,),
             gain=found.gain,
             uncertainty=None if found.uncertainty is None else base.home.joined(found.uncertainty),
             expected=None if found.expected is None else base.home.joined(found.expected),
@@ -353,17 +353,32 @@ def _chances(rows: Rows, base: Array, *, answer: Array, by: Array, add: Array) -
     return np.asarray(softmax(np.einsum("ck,nck->nc", answer, with_one(base)) * by + add, axis=1).sum(axis=0))
 
 
-def steps_of(base: LabelFree, f: Array, columns: Array, n_views: int, watch: Watch | None) -> list[Step]:
-    """Return two steps, f and the answer, weighted by what each view explains in either."""
-    unknown = np.full(n_views, np.nan)
-    steps = [Step(t, one, base.view_shares(one[base.sample], n_views), unknown) for t, one in enumerate((f, columns))]
+def steps_of(base: LabelFree, columns: Sequence[Any], sampled: Sequence[Array], watch: Watch | None) -> list[Step]:
+    """Return two steps, f and the answer, weighted by what each view explains in either.
+
+    Parameters
+    ----------
+    base : LabelFree
+        The problem.
+    columns : sequence
+        The columns of all items, before and after.
+    sampled : sequence of ndarray
+        Those of the items in the sample.
+    watch : callable, optional
+        Called with each step.
+    """
+    unknown = np.full(base.home.n_views, np.nan)
+    steps = [
+        Step(t, one, base.view_shares(some), unknown)
+        for t, (one, some) in enumerate(zip(columns, sampled, strict=True))
+    ]
     if watch is not None:
         for step in steps:
             watch(step)
     return steps
 
 
-def _why(labels: Labels | None, useful: Labels | None) -> str:
+def why(labels: Labels | None, useful: Labels | None) -> str:
     """Return a sentence on why labels were used, or not."""
     if useful is not None:
         return "Chose 'fuse' because there are labels. "

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.blocks.home import Rows
+from tupi.blocks.home import Rows, reads_views
 from tupi.embedding.anchors import Near
 from tupi.embedding.gaussian import squared_distances
 from tupi.methods.auto.labelfree import LabelFree, Layout, with_one
@@ -62,6 +62,7 @@ def features_of(rows: Rows, base: Array, near: Near | None, layout: Layout) -> F
     return Features(with_one(base), near, views)
 
 
+@reads_views
 def _as_arrays(rows: Rows, base: Array, *near: Near, layout: Layout) -> list[NDArray[np.generic]]:
     found = features_of(rows, base, near[0] if near else None, layout)
     return [found.base, *([near[0].numbers, near[0].weights] if near else []), *found.views]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm, rankdata
 
-from tupi.blocks.home import Home, Kept, Rows
+from tupi.blocks.home import Home, Kept, Rows, reads_views
 from tupi.embedding.anchors import FAINT, AnchorGraph, Anchors, Near, Points, place_anchors
 from tupi.embedding.relevance import Relations, evenly, relations
 from tupi.methods.auto.signal import SignalShare, explained_by, leading_directions, sampled_neighbors, signal_share
@@ -114,6 +114,7 @@ class Averages:
 # Passes: functions of one block of items.
 
 
+@reads_views
 def placed(rows: Rows, *, space: Space) -> Near:
     """Return the nearest anchors of each item."""
     return space.near(space.layout.points(rows, space.layout.related))
@@ -155,6 +156,7 @@ def with_one(base: Array) -> Array:
     return np.concatenate([np.ones((*base.shape[:2], 1)), base], axis=2)
 
 
+@reads_views
 def squares(rows: Rows, *, n_views: int) -> tuple[Array]:
     """Return a figure of each item's features that no order of columns or views changes."""
     found = np.zeros(len(rows.has(0)))
@@ -164,6 +166,7 @@ def squares(rows: Rows, *, n_views: int) -> tuple[Array]:
     return (found,)
 
 
+@reads_views
 def view_rows(rows: Rows, *, n_views: int) -> list[NDArray[Any]]:
     """Return the columns of all views, and which items have them."""
     found = [rows.view(number) for number in range(n_views)]
@@ -281,9 +284,9 @@ class LabelFree:
         """The graph's kernels between anchors."""
         return [] if self.graph is None else [self.graph.kernel(c) for c in KERNEL_STRENGTHS]
 
-    def view_shares(self, columns: Array, n_views: int) -> Array:
+    def view_shares(self, columns: Array) -> Array:
         """Return each view's share of what the views, one by one, explain in columns of the sample's items."""
-        shares = np.zeros(n_views)
+        shares = np.zeros(self.home.n_views)
         for view, items, near in self.by_view:
             shares[view] = explained_by(columns, items, near).mean()
         total = shares.sum()
@@ -381,6 +384,7 @@ def view_relations(
     return f, order, sample, relations(columns, present, f[sample]), columns, present
 
 
+@reads_views
 def _complete(rows: Rows, *, related: tuple[int, ...]) -> bool:
     """Return whether no item lacks any of the views."""
     return all(rows.has(view).all() for view in related)
