@@ -87,9 +87,7 @@ def test_classes_are_fitted_around_label_free_probabilities():
     items, found = everyone(base), label_free_chances(base, scale)
     average = items.base[:, :, 2] - items.base[:, :, 2].mean(axis=0)
     average *= (average * prepared.f).sum(axis=0) / (average**2).sum(axis=0)
-    shares = softmax(
-        (average + base.share.c * (prepared.f - average)) * prepared.scale + prepared.shift, axis=1
-    )
+    shares = softmax((average + base.share.c * (prepared.f - average)) * prepared.scale + prepared.shift, axis=1)
     frequency = shares.mean(axis=0)
     unit = np.sqrt(frequency * (1 - frequency))
     np.testing.assert_allclose(found.frequency, frequency, atol=1e-9)
