@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -41,7 +43,7 @@ def slow_distances(points, anchors):
     found = np.full((len(points.columns), len(anchors.columns)), np.inf)
     for i, (x, here) in enumerate(zip(points.columns, points.present, strict=True)):
         for j, (y, there) in enumerate(zip(anchors.columns, anchors.present, strict=True)):
-            each = [np.sum((x[a:b] - y[a:b]) ** 2) for a, b in zip(OFFSETS, OFFSETS[1:], strict=False)]
+            each = [np.sum((x[a:b] - y[a:b]) ** 2) for a, b in pairwise(OFFSETS)]
             shared = [d for d, both in zip(each, here & there, strict=True) if both]
             if shared:
                 found[i, j] = 3 * np.mean(shared)
@@ -181,7 +183,7 @@ def test_of_many_items_means_are_anchors(monkeypatch):
     for _ in range(anchors.ROUNDS):
         home = slow_distances(points, Anchors(columns, present, OFFSETS)).argmin(axis=1)
         for j in range(8):
-            for view, (a, b) in enumerate(zip(OFFSETS, OFFSETS[1:], strict=False)):
+            for view, (a, b) in enumerate(pairwise(OFFSETS)):
                 members = (home == j) & points.present[:, view]
                 if members.any():
                     columns[j, a:b], present[j, view] = points.columns[members, a:b].mean(axis=0), True
