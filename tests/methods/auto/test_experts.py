@@ -2,31 +2,41 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tupi.methods.auto.leftout import LeftOut, dealt, judged_apart
+from scipy.integrate import quad
 
 import tupi
 from tests.conftest import make_problem_arrays
+from tests.methods.auto.dense import everyone
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Values
 from tupi.inputs.problem import make_problem
 from tupi.judging.metrics import pairwise_accuracy
 from tupi.methods.auto import experts
-from tupi.methods.auto.experts import fit_plain, plain_kernels, with_expert
+from tupi.methods.auto.auto import label_free_of
+from tupi.methods.auto.experts import PRIOR_LABELS, PRIOR_VARIANCE, fit_plain, mean_share, with_expert
 from tupi.methods.auto.fitting import fit_values
-from tupi.methods.auto.labelfree import label_free
-from tupi.methods.auto.process import labelled_model, posterior
+from tupi.methods.auto.kernels import pick_features
+from tupi.methods.auto.process import PRIOR_SD, LogPrior, dealt, judged_apart, labelled_model, posterior
 
 TRUTH, SCORES, VIEWS = make_problem_arrays(200)
 ROWS = np.arange(3, 200, 6)
+RNG = np.random.default_rng(0)
+FIRST, SECOND = RNG.normal(size=(2, 12))
 
 
 def setting(scores=SCORES, views=VIEWS, truth=TRUTH, rows=ROWS):
-    """Return the label-free answer, the process, and the labels in content order."""
-    prepared = Prepared(make_problem(scores, views))
-    base = label_free(prepared)
-    y = truth[base.order[rows]]
-    z = ((y - y.mean()) / y.std())[:, None]
-    return base, fit_values(base, prepared, rows, z), z
+    """Return the label-free answer, the process, and the labels."""
+    base = label_free_of(Prepared(make_problem(scores, views)))
+    z = ((truth[rows] - truth[rows].mean()) / truth[rows].std())[:, None]
+    return base, fit_values(base, pick_features(base, rows), z), z
+
+
+def plain_model(base, fused):
+    """Return the model of f and the views' own kernels, and f and these kernels for all items."""
+    items = everyone(base)
+    f, shared = items.base[:, 0, 1], np.array(fused.kernels.shared(items)[2:])
+    prior = LogPrior(np.array([-2.0, -1.0, -2.0, -2.0, -3.0]), np.full(5, PRIOR_SD))
+    return labelled_model(f[None, None, ROWS], shared[:, ROWS], prior), f, shared
 
 
 def table(n=400, seed=0):
@@ -41,32 +51,35 @@ def table(n=400, seed=0):
 def test_the_plain_process_equals_its_dense_solution():
     """With given variances: y = mean + constant + v0 f f^T + views' kernels + noise."""
     base, fused, z = setting()
-    found = plain_kernels(base, fused.belief.kernels)
-    g, _ = fit_plain(base, found, z)
-    f = base.columns[1][:, 0]
+    plain, _ = fit_plain(base, fused, z)
+    model, f, shared = plain_model(base, fused)
     mean = (f - f[ROWS].mean()) / np.sqrt(f[ROWS].var() + (1 - 0.8**2) / 0.8**2)
-    model = labelled_model(found.columns[:, :, ROWS], found.within(), found.prior)
     v = model.most_likely(z - mean[ROWS][:, None])
-    K = found.cross(v[:-1], 0, slice(None)) + 1.0
+    K = v[0] * np.outer(f, f[ROWS]) + np.tensordot(v[1:-1], shared, 1) + 1.0
     dual = np.linalg.solve(K[ROWS] + v[-1] * np.eye(len(ROWS)), z[:, 0] - mean[ROWS])
-    np.testing.assert_allclose(g[:, 0], mean + K @ dual, atol=1e-3)
+    items = everyone(base)
+    np.testing.assert_allclose(plain(items, fused.kernels.shared(items))[:, 0], mean + K @ dual, atol=1e-3)
 
 
 def test_its_kernels_are_f_and_the_views_own():
-    base, fused, _ = setting()
-    found = plain_kernels(base, fused.belief.kernels)
-    assert len(found.shared) == len(found.prior.mean) - 1 == 4  # linear and Gaussian: related views, junk
-    related = base.side_by_side(base.views.related)
+    base, fused, z = setting()
+    plain, _ = fit_plain(base, fused, z)
+    items = everyone(base)
+    shared = fused.kernels.shared(items)[plain.first :]
+    assert len(shared) == len(plain.v) - 1 == 4  # linear and Gaussian: related views, junk
+    columns = [(view - view.mean(axis=0)) / view.std(axis=0) / np.sqrt(view.shape[1]) for view in VIEWS.values()]
+    related = np.hstack(columns[:2])
     linear = related @ related[ROWS].T
-    np.testing.assert_allclose(found.shared[0], linear / np.mean(np.diag(linear[ROWS])), atol=1e-6)
-    np.testing.assert_allclose(found.columns[0, 0], base.f[:, 0], atol=1e-6)
+    np.testing.assert_allclose(shared[0], linear / np.mean(np.diag(linear[ROWS])), atol=1e-6)
+    covariance = plain.v[0] * np.outer(items.base[:, 0, 1], items.base[ROWS, 0, 1]) + 1.0
+    covariance += sum(a * K for a, K in zip(plain.v[1:], shared, strict=True))
+    np.testing.assert_allclose(plain.covariances(items, fused.kernels.shared(items), 0), covariance, atol=1e-6)
 
 
 def test_leaving_out_equals_fitting_without_the_labels():
     """Predictions without i and j, under variances that the fold of j had no part in."""
     base, fused, z = setting()
-    found = plain_kernels(base, fused.belief.kernels)
-    model = labelled_model(found.columns[:, :, ROWS], found.within(), found.prior)
+    model, _, _ = plain_model(base, fused)
     zero = np.zeros_like(z)
     after = posterior(model, model.most_likely(z), z)
     twice = judged_apart(model, after, z, zero).twice
@@ -82,8 +95,7 @@ def test_leaving_out_equals_fitting_without_the_labels():
 def test_left_out_predictions_do_not_see_their_own_label():
     """Nor does the share by which they are combined: a label changed hugely leaves its own prediction where it was."""
     base, fused, z = setting()
-    found = plain_kernels(base, fused.belief.kernels)
-    model = labelled_model(found.columns[:, :, ROWS], found.within(), found.prior)
+    model, _, _ = plain_model(base, fused)
     top = int(np.argmax(z))  # stays the largest, so that folds stay as they are
     changed = z.copy()
     changed[top] += 100.0
@@ -122,11 +134,48 @@ def test_few_labels_and_no_views_leave_the_process_alone():
 def test_the_combination_lies_between_its_parts():
     base, fused, z = setting()
     found = with_expert(base, fused, z)
-    g, plain = fit_plain(base, plain_kernels(base, fused.belief.kernels), z)
-    assert isinstance(plain, LeftOut)
+    plain, left_out = fit_plain(base, fused, z)
     assert 0 < found.plain_share < 1
-    share = found.plain_share
-    np.testing.assert_allclose(found.g, (1 - share) * fused.g + share * g)
-    np.testing.assert_allclose(found.differences, -found.differences.T)
-    low, high = np.minimum(fused.held_out, plain.held_out), np.maximum(fused.held_out, plain.held_out)
-    assert ((found.held_out >= low - 1e-9) & (found.held_out <= high + 1e-9)).all()
+    items, share = everyone(base), found.plain_share
+    expected = (1 - share) * fused(items)[0] + share * plain(items, fused.kernels.shared(items))
+    np.testing.assert_allclose(found(items)[0], expected)
+    np.testing.assert_array_equal(found(items)[1], fused(items)[1])
+    np.testing.assert_allclose(found.left_out.differences, -found.left_out.differences.T)
+    either = np.array([fused.left_out.held_out, left_out.held_out])
+    assert (found.left_out.held_out >= either.min(axis=0) - 1e-9).all()
+    assert (found.left_out.held_out <= either.max(axis=0) + 1e-9).all()
+
+
+@pytest.mark.parametrize("expected", [0.5, 0.2])
+@pytest.mark.parametrize("scale", [1.0, 0.5])
+def test_the_share_is_the_mean_of_its_posterior(expected, scale):
+    """By numerical integration of the likelihood against the Beta density."""
+
+    def likelihood(s):
+        sse = np.sum(((1 - s) * FIRST + s * scale * SECOND) ** 2) + PRIOR_LABELS * PRIOR_VARIANCE
+        return sse ** (-(len(FIRST) + PRIOR_LABELS) / 2)
+
+    def integral(function):
+        return quad(function, 0, 1, weight="alg", wvar=(expected - 1, -expected))[0]
+
+    mean = integral(lambda s: s * likelihood(s)) / integral(likelihood)
+    assert mean_share(FIRST, scale * SECOND, expected) == pytest.approx(mean, abs=0.005)
+
+
+def test_predictions_that_err_alike_keep_the_expected_share():
+    assert mean_share(FIRST, FIRST, 0.3) == pytest.approx(0.3, abs=0.005)
+
+
+def test_clearly_worse_predictions_get_next_to_nothing():
+    errors = RNG.normal(size=50)
+    assert mean_share(0.3 * errors, RNG.normal(size=50), 0.5) < 0.1
+    assert mean_share(RNG.normal(size=50), 0.3 * errors, 0.5) > 0.85
+
+
+def test_columns_are_separate_questions_and_nan_does_not_count():
+    first, second = RNG.normal(size=(2, 12, 5))
+    first[3, 2] = second[3, 2] = np.nan
+    found = mean_share(first, second, 0.4)
+    kept = np.delete(np.arange(12), 3)
+    assert found[0] == pytest.approx(mean_share(first[:, 0], second[:, 0], 0.4))
+    assert found[2] == pytest.approx(mean_share(first[kept, 2], second[kept, 2], 0.4))

@@ -2,192 +2,178 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
+from tests.methods.auto.dense import dense_weights, everyone, whole_kernel
 from tests.methods.rows import KNOWN, LABELLED, SCORES, VIEWS
-from tupi.embedding.graphs import Neighbors
 from tupi.embedding.prepared import Prepared
-from tupi.embedding.relevance import evenly
 from tupi.inputs.problem import make_problem
-from tupi.methods.auto import design
-from tupi.methods.auto import kernels as fused_kernels
-from tupi.methods.auto.design import Belief, first_belief, sketches, suggest_first, suggest_items
-from tupi.methods.auto.fitting import fit_values, kernels_to
-from tupi.methods.auto.kernels import graph_kernel, kernels, view_kernels
-from tupi.methods.auto.labelfree import label_free, self_tuning_graph, smooth, unit
-from tupi.methods.auto.process import LOG_PRIOR_NOISE
+from tupi.methods.auto.auto import label_free_of
+from tupi.methods.auto.design import suggest_first, suggest_items, suggest_pairs
+from tupi.methods.auto.fitting import fit_pairs, fit_values
+from tupi.methods.auto.kernels import (
+    LEAST_TRUST,
+    LOG_PRIOR,
+    LOG_PRIOR_REST,
+    LOG_PRIOR_VIEW,
+    SD_REST,
+    kernels,
+    pick_features,
+)
+from tupi.methods.auto.process import LOG_PRIOR_NOISE, PRIOR_SD
 
-PREPARED = Prepared(make_problem(SCORES, VIEWS, KNOWN))
-BASE = label_free(PREPARED)
-ROWS = np.sort(np.argsort(BASE.order)[LABELLED])
-
-
-def laplacian():
-    W = BASE.graph.weights.toarray()
-    return np.diag(W.sum(axis=1)) - W
-
-
-def test_the_graph_is_self_tuning():
-    near = BASE.near.first(10)
-    n = len(SCORES)
-    widths = near.distances[:, 6]
-    expected = np.zeros((n, n))
-    for i in range(n):
-        for j, d in zip(near.indices[i], near.distances[i], strict=True):
-            expected[i, j] = np.exp(-(d**2) / (widths[i] * widths[j])) + 1e-6
-    expected = np.maximum(expected, expected.T)
-    np.testing.assert_allclose(BASE.graph.weights.toarray(), expected / expected.sum(axis=1).mean(), rtol=1e-6)
+N = len(SCORES)
+BASE = label_free_of(Prepared(make_problem(SCORES, VIEWS, KNOWN)))
+ROWS = np.sort(LABELLED)
+ITEMS, AMONG = everyone(BASE), pick_features(BASE, ROWS)
+FOUND = kernels(BASE, AMONG)
 
 
-def test_neighbours_are_averaged_twice_and_rescaled():
-    near = BASE.near.first(15)
-    W = np.zeros((len(SCORES), len(SCORES)))
-    np.put_along_axis(W, near.indices.astype(int), 1 / 15, axis=1)
-    p = W @ W @ BASE.f[:, 0]
-    p -= p.mean()
-    expected = p * (p @ BASE.f[:, 0]) / (p @ p)
-    np.testing.assert_allclose(BASE.smoothed[:, 0], expected, atol=1e-12)
-    np.testing.assert_allclose(BASE.answer, BASE.smoothed + BASE.share.c * (BASE.f - BASE.smoothed))
+def side_by_side(names):
+    """Return views side by side, each with the same total variance, all together with variance one."""
+    columns = [(VIEWS[name] - VIEWS[name].mean(axis=0)) / VIEWS[name].std(axis=0) for name in names]
+    return np.hstack([X / np.sqrt(X.shape[1] * len(names)) for X in columns])
 
 
-def test_an_item_without_neighbours_keeps_its_prediction():
-    near = Neighbors(np.array([[1], [0], [0]], np.int32), np.array([[1.0], [1.0], [np.inf]]))
-    p = smooth(np.array([[1.0], [-2.0], [1.0]]), near)
-    assert np.isfinite(p).all()
-    assert self_tuning_graph(near).degrees[2] == 0
+@pytest.mark.parametrize(("number", "strength"), [(0, 10.0), (1, 100.0)])
+def test_the_graph_kernel_is_a_squared_resolvent(number, strength):
+    """Without what it says of an item itself, with mean diagonal one on the labelled items."""
+    M = np.linalg.inv(np.eye(N) + strength * (np.eye(N) - dense_weights(BASE)))
+    K = M @ M - np.eye(N) / (1 + strength) ** 2
+    np.testing.assert_allclose(FOUND.shared(ITEMS)[number], K[:, ROWS] / np.mean(np.diag(K)[ROWS]), atol=1e-3)
 
 
-def test_columns_are_smoothed_at_each_strength():
-    f = BASE.f[:, 0]
-    expected = [np.linalg.solve(np.eye(len(f)) + s * laplacian(), f) for s in (1, 10, 100)]
-    for column, one in zip(BASE.columns[3:], expected, strict=True):
-        np.testing.assert_allclose(column[:, 0], unit(one[:, None])[:, 0], atol=1e-3)
-
-
-@pytest.mark.parametrize("strength", [10.0, 100.0])
-def test_the_graph_kernel_is_a_squared_resolvent(strength):
-    M = np.linalg.inv(np.eye(len(SCORES)) + strength * laplacian())
-    K = M @ M
-    found, scale = graph_kernel(BASE.graph, strength, ROWS)
-    assert scale == pytest.approx(np.mean(np.diag(K)[ROWS]), rel=1e-3)
-    np.testing.assert_allclose(found, K[:, ROWS] / np.mean(np.diag(K)[ROWS]), atol=1e-3)
-
-
-@pytest.mark.parametrize(("count", "closeness"), [(10, 0.9), (60, 0.995)])
-def test_of_many_rows_only_landmarks_are_solved_for(monkeypatch, count, closeness):
-    """A low pass has a low rank, so few landmarks are close and more are closer."""
-    rows = np.arange(0, len(SCORES), 2)
-    expected, _ = graph_kernel(BASE.graph, 100.0, rows)
-    monkeypatch.setattr(fused_kernels, "LEAST_LANDMARKS", count)
-    monkeypatch.setattr(fused_kernels, "SOLVED_IN_ALL", 0)
-    found, _ = graph_kernel(BASE.graph, 100.0, rows)
-    assert found.shape == expected.shape
-    assert np.corrcoef(found.ravel(), expected.ravel())[0, 1] > closeness
-    landmarks = evenly(len(rows), count)
-    ratio = found[:, landmarks] / expected[:, landmarks]  # theirs are exact but for the scale
-    np.testing.assert_allclose(ratio, np.median(ratio), rtol=0.02)
-
-
-def test_view_kernels():
-    H = BASE.side_by_side(BASE.views.related)
-    linear, scale, gaussian, width = view_kernels(H, ROWS)
-    np.testing.assert_allclose(linear * scale, H @ H[ROWS].T)
-    assert np.mean(np.diag(linear[ROWS])) == pytest.approx(1)
+@pytest.mark.parametrize(("first", "names"), [(2, ["near", "bent"]), (4, ["junk"])])
+def test_view_kernels(first, names):
+    H = side_by_side(names)
+    linear, gaussian = FOUND.shared(ITEMS)[first : first + 2]
+    expected = H @ H[ROWS].T
+    np.testing.assert_allclose(linear, expected / np.mean(np.diag(expected[ROWS])))
     distances = cdist(H, H[ROWS], "sqeuclidean")
-    assert width == pytest.approx(np.median(distances))
-    np.testing.assert_allclose(gaussian, np.exp(-distances / (2 * np.median(distances))))
+    np.testing.assert_allclose(gaussian, np.exp(-distances / (2 * np.median(distances))), atol=1e-9)
 
 
-def test_products_equal_the_whole_kernel():
-    found = kernels(BASE, ROWS, PREPARED)
-    v = np.exp(found.prior.mean)
-    whole = found.cross(v, 0, slice(None))
-    dual = np.random.default_rng(0).normal(size=len(ROWS))
-    np.testing.assert_allclose(found.times(v, dual, 0), whole @ dual, rtol=1e-9)
-    columns = found.columns[0]
-    expected = sum(v[k] * np.outer(columns[k], columns[k][ROWS]) for k in range(len(columns)))
-    expected = expected + sum(weight * K for weight, K in zip(v[len(columns) :], found.shared, strict=True))
-    np.testing.assert_allclose(whole, expected, rtol=1e-9)
+def test_columns_are_what_f_is_through_the_views_without_its_part_along_the_answer():
+    columns = FOUND.of_columns(ITEMS)[0]
+    np.testing.assert_allclose(columns[0].mean(), 0, atol=1e-9)
+    np.testing.assert_allclose(columns[0].std(), 1)
+    np.testing.assert_allclose(columns[1:] @ columns[0], 0, atol=1e-6)
+    # Whatever was along the answer is a multiple of it: together they span f and the smoothed columns.
+    base = ITEMS.base[:, 0, 1:]
+    for one in base.T[[0, 2, 3, 4]]:
+        space = np.column_stack([np.ones(N), columns.T])
+        np.testing.assert_allclose(space @ np.linalg.lstsq(space, one, rcond=None)[0], one, atol=1e-6)
 
 
-def test_kernels_of_some_labels_come_from_those_of_all():
-    some = kernels_to(BASE, PREPARED, ROWS[::2])
-    everyone = kernels_to(BASE, PREPARED, ROWS)
-    for K, whole in zip(some.shared, everyone.shared, strict=True):
-        np.testing.assert_array_equal(K, whole[:, ::2])
+def test_what_is_expected_of_each_variance():
+    """Smoothed columns are trusted as far as the label-free sign says that f has errors."""
+    trust = np.log(1 - BASE.share.c + LEAST_TRUST)
+    expected = [LOG_PRIOR] * 2 + [LOG_PRIOR + trust] * 4 + [LOG_PRIOR] * 2 + [LOG_PRIOR_VIEW] * 2 + [LOG_PRIOR_REST] * 2
+    np.testing.assert_allclose(FOUND.prior.mean, expected)
+    np.testing.assert_allclose(FOUND.prior.sd, [PRIOR_SD] * 10 + [SD_REST] * 2)
 
 
-def belief_and_kernel(prepared=PREPARED):
-    """Return the belief after some labels that go with the scores, and the whole prior covariance of all items."""
-    z = unit(BASE.f[ROWS] + np.random.default_rng(0).normal(size=(len(ROWS), 1)))
-    belief = fit_values(BASE, prepared, ROWS, z).belief
-    everyone = np.arange(len(SCORES))
-    whole = kernels(BASE, everyone, prepared)
-    v, q = belief.v, belief.kernels.columns.shape[1]
-    K = 1.0 + sum(v[k] * np.outer(c, c) for k, c in enumerate(belief.kernels.columns[0]))
-    for weight, one, own, scale in zip(v[q:], whole.shared, whole.scales, belief.kernels.scales, strict=True):
-        is_gaussian = np.allclose(np.diag(one), 1)
-        K = K + weight * (one if is_gaussian else one * own / scale)
-    return belief, K
+def test_kernels_between_items_are_those_to_labelled_ones():
+    for among, whole in zip(FOUND.shared(ITEMS), FOUND.shared(ITEMS, ITEMS), strict=True):
+        np.testing.assert_allclose(whole[:, ROWS], among, atol=1e-6)
+    for among, within in zip(FOUND.shared(ITEMS), FOUND.within(), strict=True):
+        np.testing.assert_allclose(within, among[ROWS], atol=1e-6)
+        np.testing.assert_array_equal(within, within.T)
 
 
-def test_variances_are_those_of_the_dense_posterior():
-    belief, K = belief_and_kernel()
-    middle = belief.middles[0]
-    expected = np.diag(K - K[:, ROWS] @ middle @ K[ROWS])
-    found = belief.variances()
-    # The graph's share of the diagonal is known from random right-hand sides only.
-    assert np.median(np.abs(found - expected) / np.diag(K)) < 0.05
-    assert (found > 0).all()
+def test_features_of_some_items_are_those_of_all():
+    chosen = np.array([80, 3, 41])
+    found, expected = pick_features(BASE, chosen), ITEMS[chosen]
+    np.testing.assert_allclose(found.base, expected.base)
+    np.testing.assert_array_equal(found.near.numbers, expected.near.numbers)
+    np.testing.assert_array_equal(found.near.weights, expected.near.weights)
+    for one, other in zip(found.views, expected.views, strict=True):
+        np.testing.assert_allclose(one, other)
 
 
-@pytest.mark.parametrize(("probes", "closeness"), [(design.PROBES, 0.8), (5000, 0.98)])
-def test_covariances_are_about_those_of_the_dense_posterior(monkeypatch, probes, closeness):
-    """More random right-hand sides are closer."""
-    monkeypatch.setattr(design, "PROBES", probes)
-    belief, K = belief_and_kernel(Prepared(PREPARED.problem))
-    expected = K - K[:, ROWS] @ belief.middles[0] @ K[ROWS]
-    found = belief.covariance(np.arange(len(SCORES)))
-    assert np.linalg.eigvalsh(found)[0] > -1e-9
-    assert np.corrcoef(found.ravel(), expected.ravel())[0, 1] > closeness
+@pytest.fixture(scope="module")
+def after():
+    """What labels that go with the scores made of it, and the whole prior covariance of all items."""
+    f = pick_features(BASE, ROWS).base[:, :, 1]
+    z = f + np.random.default_rng(0).normal(size=(len(ROWS), 1))
+    fused = fit_values(BASE, AMONG, (z - z.mean()) / z.std())
+    return fused, whole_kernel(fused, ITEMS)
 
 
-def test_suggestions_lower_the_variance_more_than_others():
-    belief, K = belief_and_kernel()
-    noise = 0.1
-    chosen = suggest_items(belief, noise, ROWS)[:5]
-    assert not np.isin(chosen, ROWS).any()
+def test_covariances_are_those_of_the_dense_posterior(after):
+    fused, K = after
+    expected = K - K[:, ROWS] @ fused.middles[0] @ K[ROWS]
+    np.testing.assert_allclose(fused.covariance(ITEMS), expected, atol=1e-5)
+    np.testing.assert_allclose(fused(ITEMS)[1], np.diag(expected), atol=1e-5)
+    np.testing.assert_allclose(fused.prior_variances(ITEMS), np.diag(K), atol=1e-5)
+
+
+def lowered(K, noise, known, among=slice(None)):
+    """Return the sum of the variances of some items after labels of others."""
+    inside = K[np.ix_(known, known)] + noise * np.eye(len(known))
+    return np.diag(K - K[:, known] @ np.linalg.solve(inside, K[known]))[among].sum()
+
+
+def test_suggestions_lower_the_variance_more_than_others(after):
+    """Of the items that have no label yet; each one as far as any does after those before, since all are looked at."""
+    fused, K = after
+    chosen = suggest_items(BASE, fused, fused.noise, ROWS)[:5]
+    others = np.setdiff1d(np.arange(N), ROWS)
+    assert np.isin(chosen, others).all()
 
     def left(items):
-        known = np.concatenate([ROWS, items])
-        inside = K[np.ix_(known, known)] + noise * np.eye(len(known))
-        return np.trace(K - K[:, known] @ np.linalg.solve(inside, K[known]))
+        return lowered(K, fused.noise, np.append(ROWS, items), others)
 
-    others = np.setdiff1d(np.arange(len(SCORES)), ROWS)
+    for k in range(3):
+        each = [left(np.append(chosen[:k], one)) for one in np.setdiff1d(others, chosen[:k])]
+        assert left(chosen[: k + 1]) == pytest.approx(min(each), rel=1e-5)
     rng = np.random.default_rng(0)
-    random = [left(rng.choice(others, 5, replace=False)) for _ in range(50)]
-    assert left(chosen) < np.quantile(random, 0.1)
+    assert left(chosen) < np.quantile([left(rng.choice(others, 5, replace=False)) for _ in range(50)], 0.1)
 
 
-def test_first_suggestions_lower_the_variance_more_than_others(monkeypatch):
-    belief = first_belief(BASE, PREPARED)
-    K = belief.covariance(np.arange(len(SCORES)))
+def test_first_suggestions_lower_the_variance_more_than_others():
+    labelled = pick_features(BASE, BASE.evenly(16))
+    found = kernels(BASE, labelled)
+    v, columns = np.exp(found.prior.mean), found.of_columns(ITEMS)[0]
+    K = 1.0 + (columns.T * v[: len(columns)]) @ columns
+    K = K + sum(a * one for a, one in zip(v[len(columns) :], found.shared(ITEMS, ITEMS), strict=True))
     noise = np.exp(LOG_PRIOR_NOISE)
-
-    def left(items):
-        inside = K[np.ix_(items, items)] + noise * np.eye(len(items))
-        return np.trace(K - K[:, items] @ np.linalg.solve(inside, K[items]))
-
+    chosen = suggest_first(BASE)
+    assert len(np.unique(chosen)) == len(chosen)
+    assert chosen[0] == np.argmin([lowered(K, noise, np.array([one])) for one in range(N)])
     rng = np.random.default_rng(0)
-    random = [left(rng.choice(len(SCORES), 5, replace=False)) for _ in range(50)]
-    assert left(suggest_first(BASE, PREPARED)[:5]) < np.min(random)
-    monkeypatch.setattr(design, "FIRST", len(SCORES) // 2)  # of many items some are looked at
-    assert left(suggest_first(BASE, PREPARED)[:5]) < np.quantile(random, 0.1)
+    random = [lowered(K, noise, rng.choice(N, 5, replace=False)) for _ in range(50)]
+    assert lowered(K, noise, chosen[:5]) < np.min(random)
 
 
-def test_nothing_related_leaves_no_sketches():
+def test_suggested_pairs_were_not_compared():
+    """The first one lowers the sum of all variances most among all pairs that were not asked."""
     rng = np.random.default_rng(0)
-    prepared = Prepared(make_problem(SCORES, {"junk": rng.normal(size=(len(SCORES), 3))}, KNOWN))
-    base = label_free(prepared)
+    higher, lower = np.arange(0, 30, 2), np.arange(1, 30, 2)
+    fused = fit_pairs(BASE, AMONG, higher, lower)
+    asked = np.column_stack([ROWS[higher], ROWS[lower]])
+    asked = np.concatenate([asked, suggest_pairs(BASE, fused, asked)[:3, ::-1]])
+    found = suggest_pairs(BASE, fused, asked)
+    assert not {frozenset(pair) for pair in found.tolist()} & {frozenset(pair) for pair in asked.tolist()}
+    C, mean = fused.covariance(ITEMS), fused(ITEMS)[0][:, 0]
+
+    def left(i, j):
+        s = 1 / (1 + np.exp(-(mean[i] - mean[j]) / 0.5))
+        d = np.eye(N)[i] - np.eye(N)[j]
+        return np.trace(C) - (C @ d) @ (C @ d) / (0.5**2 / (s * (1 - s)) + d @ C @ d)
+
+    random = [left(*rng.choice(N, 2, replace=False)) for _ in range(300)]
+    assert left(*found[0]) <= min(random)
+
+
+def test_nothing_related_leaves_f_and_the_views():
+    rng = np.random.default_rng(0)
+    prepared = Prepared(make_problem(SCORES, {"junk": rng.normal(size=(N, 3))}, KNOWN))
+    base = label_free_of(prepared)
     assert base.near is None
-    assert sketches(base, prepared) == []
-    np.testing.assert_array_equal(base.answer, base.f)
-    assert isinstance(fit_values(base, prepared, np.arange(30), np.ones((30, 1))).belief, Belief)
+    assert base.tables == []
+    labelled = pick_features(base, np.arange(30))
+    np.testing.assert_array_equal(base.answer, base.only(0))
+    found = fit_values(base, labelled, rng.normal(size=(30, 1)))
+    assert len(found.kernels.within()) == 2
+    items = everyone(base)
+    K = whole_kernel(found, items)
+    np.testing.assert_allclose(found(items)[1], np.diag(K - K[:, :30] @ found.middles[0] @ K[:30]), atol=1e-5)

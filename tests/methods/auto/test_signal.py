@@ -6,9 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from tupi.embedding.relevance import Block
 from tupi.methods.auto import signal
-from tupi.methods.auto.labelfree import unit
 from tupi.methods.auto.signal import (
     agreement,
     error_share,
@@ -79,10 +77,17 @@ def test_explained_equals_its_definition():
     np.testing.assert_allclose(explained(f, X, 5), expected)
 
 
+def standard(columns):
+    return (columns - columns.mean(axis=0)) / columns.std(axis=0)
+
+
 def blocks(arrays):
-    return [
-        Block(k, (v - v.mean(0)) / v.std(0) / np.sqrt(v.shape[1]), np.ones(len(v), bool)) for k, v in enumerate(arrays)
-    ]
+    return [standard(v) / np.sqrt(v.shape[1]) for v in arrays]
+
+
+def away(f, p):
+    """Return the mean square of what averages leave of f."""
+    return float(np.mean((f - p) ** 2))
 
 
 def test_redundant_views_say_error_and_complementary_ones_say_signal():
@@ -92,11 +97,11 @@ def test_redundant_views_say_error_and_complementary_ones_say_signal():
     looks = [np.column_stack([truth, truth]) + 0.1 * rng.normal(size=(2000, 2)) for _ in range(4)]
     f = (f / f.std())[:, None]
     p = (truth / truth.std() * 0.8)[:, None]
-    redundant = signal_share(f, blocks(looks), 15, p)
+    redundant = signal_share(f, blocks(looks), 15, away(f, p))
     parts = rng.normal(size=(2000, 4))
     g = parts.sum(axis=1)
     g = (g / g.std())[:, None]
-    complementary = signal_share(g, blocks([parts[:, [k]] for k in range(4)]), 15, np.zeros_like(g))
+    complementary = signal_share(g, blocks([parts[:, [k]] for k in range(4)]), 15, away(g, 0.0))
     assert redundant.c < 0.3
     assert complementary.c > 0.97
 
@@ -104,7 +109,7 @@ def test_redundant_views_say_error_and_complementary_ones_say_signal():
 def test_one_column_cannot_be_judged():
     rng = np.random.default_rng(0)
     f = rng.normal(size=(50, 1))
-    assert signal_share(f, blocks([rng.normal(size=(50, 1))]), 5, np.zeros_like(f)).c == 1.0
+    assert signal_share(f, blocks([rng.normal(size=(50, 1))]), 5, away(f, 0.0)).c == 1.0
 
 
 def test_error_is_at_most_a_share_of_what_is_confirmed(monkeypatch):
@@ -113,19 +118,26 @@ def test_error_is_at_most_a_share_of_what_is_confirmed(monkeypatch):
     f = (truth + rng.normal(size=1000))[:, None] / np.sqrt(2)
     looks = blocks([truth[:, None] + 0.1 * rng.normal(size=(1000, 1)) for _ in range(3)])
     monkeypatch.setattr(signal, "MAX_ERROR", 0.3)
-    found = signal_share(f, looks, 15, np.zeros_like(f))
+    found = signal_share(f, looks, 15, away(f, 0.0))
     # Of averages that explain nothing at all, the whole of f is the residual.
     assert found.c == pytest.approx(1 - 0.3 * found.explained / np.mean(f**2))
-    found = signal_share(f, looks, 15, f)
+    found = signal_share(f, looks, 15, away(f, f))
     assert found.c == pytest.approx(1 - 0.3 * found.explained / (1 - found.explained))
 
 
 def test_leading_directions_keep_distances():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 5)) @ rng.normal(size=(5, 60))
-    np.testing.assert_allclose(cdist(leading_directions(X), leading_directions(X)), cdist(X, X), rtol=0.2, atol=1)
-    assert leading_directions(X).shape[1] <= 5
-    assert leading_directions(X[:, :40]) is not None
+    directions = leading_directions(X)
+    np.testing.assert_allclose(cdist(X @ directions, X @ directions), cdist(X, X), rtol=0.2, atol=1)
+    assert directions.shape[1] <= 5
+    np.testing.assert_allclose(directions.T @ directions, np.eye(directions.shape[1]), atol=1e-9)
+
+
+def test_few_columns_are_left_as_they_are():
+    X = np.random.default_rng(0).normal(size=(100, signal.DIMENSIONS + 20))
+    assert leading_directions(X[:, : signal.DIMENSIONS]) is None
+    assert leading_directions(X).shape == (signal.DIMENSIONS + 20, signal.DIMENSIONS)
 
 
 def test_agreement_equals_its_definition():
@@ -155,7 +167,8 @@ def test_views_are_credible_if_they_explain_f_about_as_well_as_one_another(seed,
     def credible(truth):
         f = (truth + 0.4 * rng.normal(size=1000))[:, None]
         f = (f - f.mean()) / f.std()
-        found = signal_share(f, views, 15, np.sqrt(explained(f, np.hstack(looks), 15)) * unit(other[:, None]))
+        p = np.sqrt(explained(f, np.hstack(looks), 15)) * standard(other[:, None])
+        found = signal_share(f, views, 15, away(f, p))
         assert found.c < 1.0
         return found.credible
 
@@ -166,8 +179,8 @@ def test_views_are_credible_if_they_explain_f_about_as_well_as_one_another(seed,
 def test_a_faint_sign_is_not_credible(monkeypatch):
     rng = np.random.default_rng(0)
     truth = rng.normal(size=(1000, 1))
-    f = unit(truth + 0.3 * rng.normal(size=(1000, 1)))
+    f = standard(truth + 0.3 * rng.normal(size=(1000, 1)))
     looks = blocks([truth + 0.2 * rng.normal(size=(1000, 1)) for _ in range(4)])
-    assert signal_share(f, looks, 15, truth).credible
+    assert signal_share(f, looks, 15, away(f, truth)).credible
     monkeypatch.setattr(signal, "LEAST_SIGN", 1.1)
-    assert not signal_share(f, looks, 15, truth).credible
+    assert not signal_share(f, looks, 15, away(f, truth)).credible
