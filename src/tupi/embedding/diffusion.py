@@ -29,7 +29,8 @@ def shared_by_equals(X: NDArray[np.float64], vectors: NDArray[np.float64]) -> ND
     if len(counts) == len(X):
         return vectors
     members = sp.csr_array((np.ones(len(X)), which.ravel(), np.arange(len(X) + 1)), shape=(len(X), len(counts)))
-    return np.asarray(((members.T @ vectors) / counts[:, None])[which.ravel()])
+    sums = np.asarray(members.T @ vectors)
+    return (sums / counts[:, None])[which.ravel()]
 
 
 def diffusion_features(
