@@ -65,6 +65,8 @@ def test_predictions_of_extreme_magnitude():
         tupi.denoise(np.where(np.arange(N) == 3, 1.79e308, SCORES), VIEWS)
     with pytest.raises(InputError, match=r"predictions: the largest magnitude is .* for regression with labels"):
         tupi.denoise(SCORES * 1e-310, VIEWS, LABELS, task="regression")
+    with pytest.raises(InputError, match=r"predictions: the largest magnitude is .* for class scores"):
+        tupi.denoise(np.column_stack([SCORES * 1e300, TRUTH]), VIEWS, task="classification")
 
 
 @pytest.mark.parametrize("seed", [None, -1, 1.5, "a", [1], True, 2**32])

@@ -6,6 +6,7 @@ import asyncio
 import atexit
 import copy
 import json
+import logging
 import os
 import pickle
 import shutil
@@ -249,6 +250,9 @@ def _page() -> Any:
     rng = np.random.default_rng(0)
     folder = tempfile.mkdtemp(prefix="tupi-fuzz-")
     session = Session(Source(rng.normal(size=30), {"a": rng.normal(size=(30, 2))}), Path(folder) / "answers.jsonl")
+    session.explorer.close()  # no requests here wait for what is computed, and other cases want the processor
+    session.teacher._lane.close()
+    logging.getLogger("tupi.page").setLevel(logging.CRITICAL)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     atexit.register(session.close)
     return make_app(session, "secret", "127.0.0.1", 80)

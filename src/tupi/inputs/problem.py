@@ -150,6 +150,8 @@ def make_problem(
         check_magnitude("labels", checked.values)
     if isinstance(checked, Values) and task == "regression":
         check_magnitude("predictions", initial, " for regression with labels, which have their units")
+    if task == "classification":
+        check_magnitude("predictions", initial, " for class scores, which are compared with one another")
     return problem
 
 
