@@ -191,6 +191,15 @@ def test_of_many_items_means_are_anchors(monkeypatch):
     np.testing.assert_array_equal(found.present, present)
 
 
+def test_an_anchor_that_nobody_is_nearest_to_stays_where_it_was(monkeypatch):
+    """Of several anchors in one place the first has all items there; whole numbers leave nothing to rounding."""
+    monkeypatch.setattr(anchors, "MOST", 8)
+    kinds = RNG.integers(-3, 4, size=(3, 6)).astype(float)[np.arange(90) % 3]
+    found = place_anchors(Points(kinds, np.ones((90, 3), bool)), OFFSETS, 90)
+    np.testing.assert_array_equal(found.columns, kinds[np.linspace(0, 89, 8).astype(int)])
+    assert found.present.all()
+
+
 def test_anchors_are_placed_by_a_sample_of_more_items(monkeypatch):
     """A sample no larger than the number of anchors is still not all there is."""
     monkeypatch.setattr(anchors, "MOST", 8)
