@@ -68,7 +68,6 @@ def test_rows_that_are_not_neighbours_are_read_one_by_one():
     np.testing.assert_array_equal(rows.some(np.array([2, 0])).view(0)[0], VIEWS[0].rows(np.array([6, 1])))
 
 
-@pytest.mark.xfail(strict=True, reason="rows whose ends are as far apart as they are many are taken for a slice")
 @pytest.mark.parametrize("items", [[3, 3, 6, 6], [3, 5, 4, 6]], ids=["repeated", "out of order"])
 def test_rows_come_as_they_were_asked_for(items):
     np.testing.assert_array_equal(Slice(VIEWS, np.array(items)).view(0)[0], VIEWS[0].rows(np.array(items)))

@@ -28,9 +28,8 @@ class Slice:
         """Return the columns of a view, zero for items that lack it, and which items have it."""
         view, has = self.views[number], self.has(number)
         if has.all():
-            first, last = int(self.items[0]), int(self.items[-1])
-            together = last - first + 1 == len(self.items)  # slices of arrays need no copy
-            return view.rows(slice(first, last + 1) if together else self.items), has
+            together = len(self.items) and (np.diff(self.items) == 1).all()  # slices of arrays need no copy
+            return view.rows(slice(self.items[0], self.items[-1] + 1) if together else self.items), has
         found = view.rows(self.items[has])
         columns = np.zeros((len(has), found.shape[1]))
         columns[has] = found

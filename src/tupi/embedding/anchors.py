@@ -87,7 +87,7 @@ class Near:
         return _shared(self.numbers, self.weights, a)
 
     def diagonal(self, table: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Return the diagonal of Z table Z^T."""
+        """Return the diagonal of Z table Z^T, for a symmetric table."""
         return _quadratic(self.numbers, self.weights, table)
 
 
@@ -109,12 +109,15 @@ class Anchors:
 
     def distances(self, points: Points) -> Array:
         """Return squared distances over the views that both have, times m over their number; infinite if none."""
+        if points.present.all() and self.present.all():
+            # |x|^2 - 2 x c + |c|^2 as one product of matrices: further passes over so many entries would take longer.
+            X, C = points.columns, self.columns
+            ones = np.ones((1, 1), X.dtype)
+            left = np.hstack([X, np.einsum("ij,ij->i", X, X)[:, None], np.broadcast_to(ones, (len(X), 1))])
+            right = np.hstack([-2 * C, np.broadcast_to(ones, (len(C), 1)), np.einsum("ij,ij->i", C, C)[:, None]])
+            return left @ right.T  # rounding may leave it a little below zero
         product = points.columns @ self.columns.T
         product *= -2
-        if points.present.all() and self.present.all():
-            product += np.einsum("ij,ij->i", points.columns, points.columns)[:, None]
-            product += np.einsum("ij,ij->i", self.columns, self.columns)
-            return np.maximum(product, 0, out=product)
         starts, kind = self.offsets[:-1], product.dtype
         here, there = points.present.astype(kind), self.present.astype(kind)
         product += np.add.reduceat(points.columns**2, starts, axis=1) @ there.T
@@ -126,6 +129,7 @@ class Anchors:
     def near(self, points: Points) -> Near:
         """Return the rows of Z: the nearest anchors of each point."""
         near, distances = nearest(self.distances(points), min(NEAREST, len(self.columns)))
+        distances = np.maximum(distances, 0.0)
         finite = np.isfinite(distances)
         reach = np.where(finite, distances, 0.0).max(axis=1, keepdims=True)
         # Of anchors that coincide with the point, all count alike; a point that shares no view with any has none.
@@ -266,12 +270,12 @@ def _shared(near, weights, a):  # type: ignore[no-untyped-def]
     found = np.zeros((a, a))
     for i in range(n):
         for k in range(s):
-            for j in range(s):
-                if near[i, j] <= near[i, k]:  # a table of so many entries does not fit into the cache: half of it may
-                    found[near[i, k], near[i, j]] += weights[i, k] * weights[i, j]
+            for j in range(k + 1):  # one entry for each two anchors, on either side of the diagonal
+                found[near[i, k], near[i, j]] += weights[i, k] * weights[i, j]
     for k in range(a):
         for j in range(k):
-            found[j, k] = found[k, j]
+            found[j, k] += found[k, j]
+            found[k, j] = found[j, k]
     return found
 
 
@@ -281,6 +285,8 @@ def _quadratic(near, weights, table):  # type: ignore[no-untyped-def]
     found = np.zeros(n)
     for i in range(n):
         for k in range(s):
-            for j in range(s):
-                found[i] += weights[i, k] * weights[i, j] * table[near[i, k], near[i, j]]
+            total = weights[i, k] * table[near[i, k], near[i, k]]
+            for j in range(k):
+                total += 2 * weights[i, j] * table[near[i, k], near[i, j]]
+            found[i] += weights[i, k] * total
     return found

@@ -124,7 +124,12 @@ class Auto(Method):
             raise InputError(f"guard: found {self.guard!r}; accepted: True or False.")
 
     def fit(self, prepared: Prepared, labels: Labels | None, watch: Watch | None = None) -> Fit:
-        """Return better columns of a problem in this process."""
+        """Return better columns, and say whether labels were used."""
+        useful = None if labels is None else subset(labels, prepared.items)
+        return self.in_memory(prepared, labels, watch, why(labels, useful))
+
+    def in_memory(self, prepared: Prepared, labels: Labels | None, watch: Watch | None, said: str = "") -> Fit:
+        """Return better columns of a problem in this process; its note begins with what was said before."""
         problem, base = prepared.problem, label_free_of(prepared)
         useful = None if labels is None else subset(labels, prepared.items)
         among = None if useful is None else relabel(useful, prepared.items)
@@ -137,7 +142,7 @@ class Auto(Method):
             found.params,
             steps_of(base, (prepared.f, columns), (prepared.f[base.sample], columns[base.sample]), watch),
             [],
-            (why(labels, useful) + found.note,),
+            (said + found.note,),
             gain=found.gain,
             uncertainty=None if found.uncertainty is None else base.home.joined(found.uncertainty),
             expected=None if found.expected is None else base.home.joined(found.expected),
@@ -256,7 +261,7 @@ class Fuse(Auto):
             raise InputError(
                 f"labels: method {self.name!r} needs labelled items that have features; found none whose labels differ."
             )
-        return super().fit(prepared, labels, watch)
+        return self.in_memory(prepared, labels, watch)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,7 +272,7 @@ class Smooth(Method):
 
     def fit(self, prepared: Prepared, labels: Labels | None, watch: Watch | None = None) -> Fit:
         """Return better columns."""
-        return Auto().fit(prepared, None, watch)
+        return Auto().in_memory(prepared, None, watch)
 
 
 def label_free_of(prepared: Prepared) -> LabelFree:

@@ -41,6 +41,8 @@ def suggest_items(problem: LabelFree, fused: Fused, noise: float, labelled: Posi
     """
     unlabelled = problem.order[~np.isin(problem.order, labelled)]
     pool = unlabelled[evenly(len(unlabelled), POOL)]
+    if not len(pool):
+        return pool
     C = fused.covariance(pick_features(problem, pool))
     chosen: list[int] = []
     free = np.ones(len(pool), bool)
