@@ -70,13 +70,13 @@ def test_distances_keep_single_precision():
 def test_nearest_are_those_that_sorting_finds():
     distances = np.round(RNG.random((40, 60)), 1)  # with many ties, of which the first counts
     expected = np.argsort(distances, axis=1, kind="stable")[:, :7]
-    near, found = nearest(distances, 7)
+    near, found = nearest(distances, 7, 2.0**-33)
     np.testing.assert_array_equal(near, expected)
     np.testing.assert_array_equal(found, np.take_along_axis(distances, expected, axis=1))
 
 
 def test_nearest_of_few_finite_entries_leave_infinite_places():
-    near, found = nearest(np.array([[np.inf, 2.0, np.inf, 1.0]]), 3)
+    near, found = nearest(np.array([[np.inf, 2.0, np.inf, 1.0]]), 3, 2.0**-33)
     assert near[0, :2].tolist() == [3, 1]
     assert found[0].tolist() == [1.0, 2.0, np.inf]
 

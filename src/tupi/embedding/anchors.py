@@ -128,7 +128,8 @@ class Anchors:
 
     def near(self, points: Points) -> Near:
         """Return the rows of Z: the nearest anchors of each point."""
-        near, distances = nearest(self.distances(points), min(NEAREST, len(self.columns)))
+        found = self.distances(points)
+        near, distances = nearest(found, min(NEAREST, len(self.columns)), equal_below(found))
         distances = np.maximum(distances, 0.0)
         finite = np.isfinite(distances)
         reach = np.where(finite, distances, 0.0).max(axis=1, keepdims=True)
@@ -220,9 +221,17 @@ class AnchorGraph:
         return M
 
 
+def equal_below(distances: Array) -> float:
+    """Return the difference of squared distances, of items with variance about one, that rounding may well make."""
+    return 2.0**-33 if distances.dtype == np.float64 else 2.0**-16
+
+
 @numba.njit(nogil=True, cache=True)
-def nearest(distances, count):  # type: ignore[no-untyped-def]
-    """Return the positions of the smallest entries in each row, ascending, and these; of equal ones the first."""
+def nearest(distances, count, step):  # type: ignore[no-untyped-def]
+    """Return the positions of the smallest entries in each row, ascending, and these; of equal ones the first.
+
+    They are rounded to multiples of a step: what differs by less is equal, and rounding errors decide nothing.
+    """
     n, a = distances.shape
     near = np.zeros((n, count), np.int32)
     found = np.full((n, count), np.inf)
@@ -230,6 +239,9 @@ def nearest(distances, count):  # type: ignore[no-untyped-def]
         worst = np.inf
         for j in range(a):
             d = distances[i, j]
+            if d >= worst + step:
+                continue
+            d = np.floor(d / step + 0.5) * step
             if d < worst:
                 k = count - 1
                 while k > 0 and found[i, k - 1] > d:

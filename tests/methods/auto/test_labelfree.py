@@ -195,7 +195,6 @@ def test_neither_order_of_items_nor_of_views_matters(seed, kind, most):
     np.testing.assert_allclose(found.predictions, expected.predictions[shuffle], atol=1e-6)
 
 
-@pytest.mark.xfail(strict=False, reason="rounding decides which of equally distant anchors are nearest")
 def test_the_order_of_items_does_not_matter_where_many_share_their_features():
     """Grades and counts: dozens of anchors are equally far, and more of them than an item may have."""
     rng = np.random.default_rng(2)

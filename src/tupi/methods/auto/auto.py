@@ -33,6 +33,7 @@ from tupi.algorithm.denoiser import Step
 from tupi.algorithm.trajectory import Watch
 from tupi.blocks.home import Kept, Rows
 from tupi.blocks.memory import Memory
+from tupi.embedding.anchors import MOST
 from tupi.embedding.prepared import Prepared
 from tupi.embedding.relevance import Relations, evenly
 from tupi.inputs.labels import Labels, Pairs, Values, labelled_items, relabel, subset
@@ -59,7 +60,7 @@ from tupi.methods.base import Fit, Method
 from tupi.runtime.errors import InputError
 
 BYTES_OF_ANCHORS, BYTES_OF_COLUMNS = 240, 100  # that each item takes, and each of its columns of predictions
-SMALL_TABLES = 300_000_000  # bytes of tables between anchors, of samples, and of blocks that are being worked on
+BYTES_OF_TABLES = 75  # that every two anchors take
 CLASS_SHIFT = 0.1  # prior variance of a class's shift: how frequent classes are is known from the predictions
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
@@ -279,10 +280,8 @@ def label_free_of(prepared: Prepared) -> LabelFree:
     """Return the label-free answer of a problem in this process, computed once."""
     views, items = prepared.problem.views, prepared.items
     ranked = prepared.problem.task == "ranking"
-    limit, needed = (
-        prepared.memory_limit,
-        SMALL_TABLES + len(items) * (BYTES_OF_ANCHORS + BYTES_OF_COLUMNS * prepared.f.shape[1]),
-    )
+    each = BYTES_OF_ANCHORS + BYTES_OF_COLUMNS * prepared.f.shape[1]
+    limit, needed = prepared.memory_limit, BYTES_OF_TABLES * min(len(items), MOST) ** 2 + len(items) * each
     if limit is not None and needed > limit:
         raise InputError(
             f"memory_limit: found {limit:,} bytes, and method 'auto' keeps about {needed:,} for {len(items):,} items "

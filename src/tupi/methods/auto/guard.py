@@ -18,10 +18,9 @@ from scipy.stats import norm
 from tupi.judging.gain import Gain
 
 CONFIRMED = 3.5  # log odds that labels belong to the items, before they are compared with anything
-COST_OF_CHANGE = (
-    10.0  # taken off these odds for new predictions that are uncorrelated with the label-free answer; twice
-)
-#                        for reversed ones. A change must be as credible as it is large
+# A change must be as credible as it is large: so much is taken off these odds for new predictions that are uncorrelated
+# with the label-free answer, and twice as much for reversed ones.
+COST_OF_CHANGE = 10.0
 EXPECTED, EXPECTED_SD = 1.0, 0.25  # arctanh of the correlation of labels with predictions that did not see them
 WEAK, MOST = 0.05, 1.5  # share of problems in which any arctanh from 0 to this is as likely
 LEAST_CONFIRMED = 0.05  # below this probability labels are left aside

@@ -31,7 +31,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tupi.embedding.anchors import nearest
+from tupi.embedding.anchors import equal_below, nearest
 from tupi.embedding.gaussian import squared_distances
 from tupi.embedding.relevance import evenly
 
@@ -164,7 +164,7 @@ def sampled_neighbors(X: NDArray[np.floating], k: int) -> tuple[NDArray[np.int64
     X = X if directions is None else X @ directions
     distances = squared_distances(X[queries], X)
     distances[np.arange(len(queries)), queries] = np.inf
-    return pool[queries], pool[nearest(distances, min(k, len(X) - 1))[0]]
+    return pool[queries], pool[nearest(distances, min(k, len(X) - 1), equal_below(distances))[0]]
 
 
 def leading_directions(X: NDArray[np.floating]) -> NDArray[np.floating] | None:
