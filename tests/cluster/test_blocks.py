@@ -130,7 +130,7 @@ def contents(scores, view):
         (np.arange(20.0), (3, 0, np.inf), "'x' is infinite at row 103, column 0"),
         (np.arange(20.0), (4, 1, np.nan), r"'x' lacks 1 single value\(s\), in 1 row\(s\) \(104\) and 1 column\(s\)"),
         (np.r_[np.arange(19.0), np.nan], None, r"1 value\(s\) are NaN or infinite \(first at item 119\)"),
-        (np.ones(20), None, "all are equal"),
+        (np.ones(20), None, "are all equal"),
         (np.arange(5.0), None, r"found 5 item\(s\)"),
     ],
 )
