@@ -104,9 +104,7 @@ def test_views_of_the_estimator(views, said):
         tupi.TupiDenoiser(views=views).fit(VIEWS["good"], SCORES)
 
 
-@pytest.mark.parametrize(
-    ("method", "name"), [("smooth", "n_neighbors"), ("trees", "n_estimators"), ("tupi", "patience")]
-)
+@pytest.mark.parametrize(("method", "name"), [("trees", "n_estimators"), ("tupi", "patience")])
 def test_none_where_nothing_is_chosen(method, name):
     with pytest.raises(InputError, match=f"{name}: found None; accepted: a whole number of at least 1"):
         tupi.denoise(SCORES, VIEWS, method=method, **{name: None})

@@ -286,7 +286,11 @@ BAD = {
         ["--set", "n_iter=20"],
         "n_iter: method 'auto' has no such parameter; it belongs to methods 'tupi'",
     ),
-    "memory limit": (lambda: None, ["--memory-limit", "1GB"], "with method 'auto', which keeps its graphs in memory"),
+    "memory limit": (
+        lambda: None,
+        ["--memory-limit", "1GB", "--method", "knn"],
+        "with method 'knn', which keeps its graphs in memory",
+    ),
     "labels by other ids": (
         labels(lambda t: t.rename(columns={"id": "photo"})),
         [],

@@ -459,7 +459,7 @@ def test_two_sets_of_features_in_one_order(tmp_path, frame):
     both = read_two(tmp_path / "z.npy", x)
     np.testing.assert_array_equal(both.x, frame["b"])
     np.testing.assert_array_equal(both.y["a"], frame["a"])
-    assert read_two(tmp_path / "z.npy", tmp_path / "z.npy")[2] is None
+    assert read_two(tmp_path / "z.npy", tmp_path / "z.npy").id_column is None
     with pytest.raises(InputError, match="have no columns"):
         read_two(tmp_path / "z.npy", tmp_path / "z.npy", "id")
 

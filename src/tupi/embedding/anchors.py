@@ -17,10 +17,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, cho_factor, cho_solve, lapack
+
+from tupi.runtime.compiling import compiled
 
 MOST = 2000  # anchors: of up to so many items, each is one
 NEAREST = 30  # anchors of an item
@@ -226,7 +227,7 @@ def equal_below(distances: Array) -> float:
     return 2.0**-33 if distances.dtype == np.float64 else 2.0**-16
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def nearest(distances, count, step):  # type: ignore[no-untyped-def]
     """Return the positions of the smallest entries in each row, ascending, and these; of equal ones the first.
 
@@ -254,7 +255,7 @@ def nearest(distances, count, step):  # type: ignore[no-untyped-def]
     return near, found
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def _gather(near, weights, table):  # type: ignore[no-untyped-def]
     n, s = near.shape
     found = np.zeros((n, table.shape[1]))
@@ -265,7 +266,7 @@ def _gather(near, weights, table):  # type: ignore[no-untyped-def]
     return found
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def _scatter(near, weights, columns, a):  # type: ignore[no-untyped-def]
     n, s = near.shape
     found = np.zeros((a, columns.shape[1]))
@@ -276,7 +277,7 @@ def _scatter(near, weights, columns, a):  # type: ignore[no-untyped-def]
     return found
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def _shared(near, weights, a):  # type: ignore[no-untyped-def]
     n, s = near.shape
     found = np.zeros((a, a))
@@ -291,7 +292,7 @@ def _shared(near, weights, a):  # type: ignore[no-untyped-def]
     return found
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def _quadratic(near, weights, table):  # type: ignore[no-untyped-def]
     n, s = near.shape
     found = np.zeros(n)
@@ -302,3 +303,14 @@ def _quadratic(near, weights, table):  # type: ignore[no-untyped-def]
                 total += 2 * weights[i, j] * table[near[i, k], near[i, j]]
             found[i] += weights[i, k] * total
     return found
+
+
+def compile_all() -> None:
+    """Compile everything here by calling it once, so that nobody has to wait for it in the middle of something else."""
+    near = Near(np.zeros((1, 1), np.int32), np.ones((1, 1), np.float32))
+    for kind in (np.float32, np.float64):
+        nearest(np.zeros((1, 1), kind), 1, 1.0)
+    near.gather(np.zeros((1, 1)))
+    near.scatter(np.zeros((1, 1)), 1)
+    near.shared(1)
+    near.diagonal(np.zeros((1, 1), np.float32))

@@ -17,9 +17,19 @@ from numpy.typing import NDArray
 from scipy.stats import norm, rankdata
 
 from tupi.blocks.home import Home, Kept, Rows, reads_views
-from tupi.embedding.anchors import FAINT, AnchorGraph, Anchors, Near, Points, place_anchors
+from tupi.embedding.anchors import (
+    FAINT,
+    AnchorGraph,
+    Anchors,
+    Near,
+    Points,
+    compile_all,
+    nearest,
+    place_anchors,
+)
 from tupi.embedding.relevance import Relations, evenly, relations
 from tupi.methods.auto.signal import SignalShare, explained_by, leading_directions, sampled_neighbors, signal_share
+from tupi.runtime.compiling import COMPILING, is_compiled
 
 SAMPLE = 10_000  # items that views are judged by and anchors are placed by
 NEIGHBORS = 15  # by which views explain predictions
@@ -338,6 +348,9 @@ def label_free(home: Home, f: Array, ranked: bool, progress: Callable[[str], Non
         sums = home.summed(moments, base) / len(f)
         share = SignalShare(1.0, 0.0)
         return LabelFree(home, order, found, layout, None, None, None, None, base, sums, share, [], sample)
+    if not is_compiled(nearest):
+        progress(COMPILING)
+        compile_all()
     progress("Placing anchors")
     points = Points(
         np.hstack([columns[k][:, found.kept[k]] / np.sqrt(found.kept[k].sum()) for k in related]).astype(
