@@ -12,13 +12,11 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax, softmax
 
 from tupi.blocks.home import Kept, Rows, reads_views
 from tupi.embedding.anchors import Near
-from tupi.inputs.problem import SMALLEST_PROBABILITY
 from tupi.judging.gain import Gain, mean_gain, pair_gain
-from tupi.methods.auto.fitting import Chances, Fused
+from tupi.methods.auto.fitting import Fused
 from tupi.methods.auto.guard import (
     OF_ERRORS,
     Blend,
@@ -31,9 +29,6 @@ from tupi.methods.auto.guard import (
 from tupi.methods.auto.kernels import features_of
 from tupi.methods.auto.labelfree import LabelFree, Layout, unit, with_one
 
-SHARPNESS_GRID = tuple(2.0 ** (k / 2) for k in range(9))  # powers to which class shares may be raised
-SHARPNESS_SD = 0.5  # expected size of the power's logarithm: a handful of labels must not make up certainty
-LEAST_SHARE = 0.01  # of a class: regression of zeros and ones may say less than nothing
 NEW = Blend(1.0, 0.0, 0.0)  # what the process says, as it is
 LABEL_FREE = Blend(0.0, 0.0, 1.0)
 ENTRIES = 1 << 20  # of kernels that are computed at once
@@ -245,7 +240,7 @@ class RankingAnswer(ScoreAnswer):
 
     def agreement(self) -> tuple[float, float]:
         """Return the correlation of values with predictions, each without its label."""
-        return _correlation(self.fused.left_out.held_out[:, 0], self.values), len(self.values)
+        return correlation(self.fused.left_out.held_out[:, 0], self.values), len(self.values)
 
     def expected(self) -> Kept:
         """Return what the process expects, in the units of the labels."""
@@ -281,7 +276,7 @@ class RegressionAnswer(Answer):
 
     def agreement(self) -> tuple[float, float]:
         """Return the correlation of values with predictions, each without its label."""
-        return _correlation(self.fused.left_out.held_out[:, 0], self.values), len(self.values)
+        return correlation(self.fused.left_out.held_out[:, 0], self.values), len(self.values)
 
     def left_out_errors(self, blend: Blend) -> Array:
         """Return the errors of what comes back."""
@@ -327,131 +322,7 @@ class ComparisonAnswer(ScoreAnswer):
         return float(np.sin(np.pi * (right - 0.5))), 4 * k / np.pi**2 + 3
 
 
-@dataclass(frozen=True, eq=False)
-class ClassColumns:
-    """From what the process says of classes to columns: shares, raised to a power, as logarithms or as scores.
-
-    Attributes
-    ----------
-    frequency, unit : ndarray of shape (c,)
-        Expected shares of the classes, and deviations of indicators of them.
-    sharpness : float
-        The power.
-    scale : Scale
-        What predictions are.
-    stretch : tuple of float
-        For class scores that are no probabilities: what shares are multiplied by, and what is added then.
-    """
-
-    frequency: Array
-    unit: Array
-    sharpness: float
-    scale: Scale
-    stretch: tuple[float, float]
-
-    def log_shares(self, z: Array) -> Array:
-        """Return logarithms of the shares that the process says, before they are raised."""
-        return np.log(np.maximum(self.frequency + self.unit * z, LEAST_SHARE))
-
-    def shares(self, z: Array) -> Array:
-        """Return shares of the classes, rows of which sum to one."""
-        return softmax(self.sharpness * self.log_shares(z), axis=1)
-
-    def __call__(self, z: Array) -> Array:
-        """Return columns, standardised."""
-        shares = self.shares(z)
-        if self.scale.probabilities:
-            logs = np.log(np.maximum(shares, SMALLEST_PROBABILITY))
-            values = logs - logs.mean(axis=1, keepdims=True)
-        else:  # all classes are moved and stretched alike: the largest share stays the largest score
-            values = shares * self.stretch[0] + self.stretch[1]
-        return (values - self.scale.shift) / self.scale.scale
-
-
-def class_columns(
-    rows: Rows, base: Array, answers: Array, *, made: ClassColumns, blend: Blend, careful: Array
-) -> Array:
-    """Return blended columns of classes."""
-    c = base.shape[1]
-    return blend.of(made(answers[:, :c]), base[:, :, 0], np.einsum("ck,nck->nc", careful, with_one(base)))
-
-
-def share_sums(rows: Rows, answers: Array, *, made: ClassColumns) -> Array:
-    """Return the sums of all shares and of their squares."""
-    shares = made.shares(answers[:, : len(made.frequency)])
-    return np.array([shares.sum(), (shares**2).sum()])
-
-
-@dataclass(frozen=True, eq=False)
-class ClassAnswer(Answer):
-    """Class scores from classes: one-vs-rest regression of indicators, around the label-free probabilities.
-
-    Shares below `LEAST_SHARE` are raised to it, and all to the power under which the labels left out are most likely.
-
-    Attributes
-    ----------
-    classes : ndarray of int
-        The labels.
-    chances : Chances
-        Label-free probabilities.
-    """
-
-    classes: Positions
-    chances: Chances
-
-    def columns(self, blend: Blend) -> Kept:
-        """Return class scores: centred logarithms of probabilities, or scores in the input's units."""
-        problem = self.problem
-        common = {"made": self._made, "blend": blend, "careful": problem.careful}
-        return problem.home.each(class_columns, problem.base, self.answers, **common)
-
-    def agreement(self) -> tuple[float, float]:
-        """Return the correlation of indicators of the classes with predictions, each without its label."""
-        indicators = np.eye(len(self.chances.unit))[self.classes] - self.chances.frequency
-        return _correlation(self.chances.unit * self.fused.left_out.held_out, indicators), len(self.classes)
-
-    def gain(self, blend: Blend) -> Gain:
-        """Return the gain in accuracy, each label left out in turn."""
-        new = self._made(self.fused.left_out.held_out)
-        old, careful = (self.at_labels(one) for one in (self.problem.only(0), self.problem.careful))
-        before, after = (
-            ((one * self.scale.scale + self.scale.shift).argmax(axis=1) == self.classes).astype(np.float64)
-            for one in (old, blend.of(new, old, careful))
-        )
-        return mean_gain(before, after)
-
-    @cached_property
-    def _made(self) -> ClassColumns:
-        made = ClassColumns(self.chances.frequency, self.chances.unit, 1.0, self.scale, (1.0, 0.0))
-        logs, each = made.log_shares(self.fused.left_out.held_out), np.arange(len(self.classes))
-        likely = [
-            log_softmax(s * logs, axis=1)[each, self.classes].sum() - 0.5 * (np.log(s) / SHARPNESS_SD) ** 2
-            for s in SHARPNESS_GRID
-        ]
-        made = ClassColumns(made.frequency, made.unit, SHARPNESS_GRID[int(np.argmax(likely))], self.scale, (1.0, 0.0))
-        if self.scale.probabilities:
-            return made
-        home, c = self.problem.home, len(made.unit)
-        mean, square = home.summed(share_sums, self.answers, made=made) / (home.n * c)
-        deviation = np.sqrt(max(square - mean**2, 0.0))
-        initial, spread = spread_of(self.problem.only(0), self.problem, self.scale)
-        stretch = spread / deviation if deviation > 0 else 1.0
-        return ClassColumns(made.frequency, made.unit, made.sharpness, self.scale, (stretch, initial - mean * stretch))
-
-    def _unit(self) -> float:
-        return float(np.sqrt(np.mean(self.chances.unit**2)))
-
-
-def spread_of(coefficients: Array, problem: LabelFree, scale: Scale) -> tuple[float, float]:
-    """Return the mean and the deviation of all entries of a column that is made of base columns, as predictions."""
-    mean = np.einsum("ck,ck->c", coefficients, problem.moments[:, 0])
-    square = np.einsum("ck,ckl,cl->c", coefficients, problem.moments, coefficients)
-    means = mean * scale.scale + scale.shift
-    squares = square * scale.scale**2 + 2 * mean * scale.scale * scale.shift + scale.shift**2
-    return float(means.mean()), float(np.sqrt(max(squares.mean() - means.mean() ** 2, 0.0)))
-
-
-def _correlation(first: Array, second: Array) -> float:
+def correlation(first: Array, second: Array) -> float:
     """Return the correlation of all entries; 0 where one of them is constant."""
     first, second = (one.ravel() - one.mean() for one in (first, second))
     size = np.linalg.norm(first) * np.linalg.norm(second)

@@ -4,7 +4,8 @@ An item has a prediction f and rows of views. What comes back for it is one expl
 
 1. **Which views count** (`tupi.embedding.relevance`): those that depend on the predictions, by a test on a sample.
    Copies count once; the rest may still be useful, but only labels can tell.
-2. **Who is alike** (`tupi.embedding.anchors`): every item has a few nearest anchors by the views that count.
+2. **Who is alike** (`tupi.methods.auto.layout`, `tupi.embedding.anchors`): every item has a few nearest anchors by the
+   views that count.
 3. **The label-free answer** (`tupi.methods.auto.labelfree`): the average of f over alike items, shrunk towards f by the
    share of signal in their difference, which views that are left out in turn reveal (`tupi.methods.auto.signal`).
    Without labels that is all, and f itself where the views give no good reason to move it.
@@ -13,7 +14,7 @@ An item has a prediction f and rows of views. What comes back for it is one expl
    process of f and the views alone, for tables whose items form no groups (`tupi.methods.auto.experts`).
 5. **The guard** (`tupi.methods.auto.guard`): labels that were left out say whether they belong to the items at all, and
    how likely the new predictions are better; new predictions, label-free answer and f are blended accordingly
-   (`tupi.methods.auto.answers`, by kind of label).
+   (`tupi.methods.auto.answers` and `tupi.methods.auto.class_answer`, by kind of label).
 6. **What to ask next** (`tupi.methods.auto.design`): labels that would lower the uncertainty of all items most.
 
 Whatever touches all items is a pass over blocks (`tupi.blocks.home`); the rest is small.
@@ -27,11 +28,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 
 from tupi.algorithm.denoiser import Step
 from tupi.algorithm.trajectory import Watch
-from tupi.blocks.home import Kept, Rows
+from tupi.blocks.home import Kept
 from tupi.blocks.memory import Memory
 from tupi.embedding.anchors import MOST
 from tupi.embedding.prepared import Prepared
@@ -39,29 +39,26 @@ from tupi.embedding.relevance import Relations, evenly
 from tupi.inputs.labels import Labels, Pairs, Values, labelled_items, relabel, subset
 from tupi.judging.gain import Gain
 from tupi.methods.auto.answers import (
-    LEAST_SHARE,
     NEW,
     Answer,
-    ClassAnswer,
     ComparisonAnswer,
     RankingAnswer,
     RegressionAnswer,
     Scale,
     based_on,
-    spread_of,
 )
+from tupi.methods.auto.class_answer import CLASS_SHIFT, ClassAnswer, label_free_chances
 from tupi.methods.auto.design import suggest_first, suggest_items, suggest_pairs
 from tupi.methods.auto.experts import with_expert
-from tupi.methods.auto.fitting import Chances, fit_pairs, fit_values, most_labels
+from tupi.methods.auto.fitting import fit_pairs, fit_values, most_labels
 from tupi.methods.auto.guard import LEAST_CONFIRMED, Blend
 from tupi.methods.auto.kernels import pick_features
-from tupi.methods.auto.labelfree import LabelFree, label_free, view_relations, with_one
+from tupi.methods.auto.labelfree import LabelFree, label_free, view_relations
 from tupi.methods.base import Fit, Method
 from tupi.runtime.errors import InputError
 
 BYTES_OF_ANCHORS, BYTES_OF_COLUMNS = 240, 100  # that each item takes, and each of its columns of predictions
 BYTES_OF_TABLES = 75  # that every two anchors take
-CLASS_SHIFT = 0.1  # prior variance of a class's shift: how frequent classes are is known from the predictions
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
 
@@ -339,22 +336,6 @@ def _from_pairs(base: LabelFree, labels: Pairs, scale: Scale, most: int) -> tupl
     rows = base.order[compared]
     fused = fit_pairs(base, pick_features(base, rows), higher, lower)
     return ComparisonAnswer(base, scale, fused, len(higher), higher, lower), rows
-
-
-def label_free_chances(base: LabelFree, scale: Scale) -> Chances:
-    """Return class probabilities of the label-free answer; other scores are taken as logarithms of deviation 1."""
-    by, add = scale.scale, scale.shift
-    if not scale.probabilities:
-        mean, deviation = spread_of(base.answer, base, scale)
-        by, add = by / max(deviation, 1e-12), (add - mean) / max(deviation, 1e-12)
-    total = base.home.summed(_chances, base.base, answer=base.answer, by=by, add=add)
-    frequency = np.clip(total / base.home.n, LEAST_SHARE, 1 - LEAST_SHARE)
-    return Chances(base.answer, by, add, frequency, np.sqrt(frequency * (1 - frequency)))
-
-
-def _chances(rows: Rows, base: Array, *, answer: Array, by: Array, add: Array) -> Array:
-    """Return sums of label-free class probabilities."""
-    return np.asarray(softmax(np.einsum("ck,nck->nc", answer, with_one(base)) * by + add, axis=1).sum(axis=0))
 
 
 def steps_of(base: LabelFree, columns: Sequence[Any], sampled: Sequence[Array], watch: Watch | None) -> list[Step]:

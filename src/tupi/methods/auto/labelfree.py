@@ -20,15 +20,14 @@ from tupi.blocks.home import Home, Kept, Rows, reads_views
 from tupi.embedding.anchors import (
     FAINT,
     AnchorGraph,
-    Anchors,
     Near,
     Points,
     compile_all,
     nearest,
-    place_anchors,
 )
 from tupi.embedding.relevance import Relations, evenly, relations
-from tupi.methods.auto.signal import SignalShare, explained_by, leading_directions, sampled_neighbors, signal_share
+from tupi.methods.auto.layout import Layout, Space, make_space
+from tupi.methods.auto.signal import SignalShare, explained_by, sampled_neighbors, signal_share
 from tupi.runtime.compiling import COMPILING, is_compiled
 
 SAMPLE = 10_000  # items that views are judged by and anchors are placed by
@@ -38,67 +37,6 @@ KERNEL_STRENGTHS = (10.0, 100.0)  # of the graph's kernels
 SINGLE = 20_000  # items from which on columns are kept in single precision
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Layout:
-    """Which views an item is made of, and which of their columns.
-
-    Attributes
-    ----------
-    related : tuple of int
-        Views that depend on the predictions, or on a view that does.
-    rest : tuple of int
-        Views that do not: junk, or something that the predictor knows nothing of. Only labels can tell.
-    kept : list of ndarray of bool
-        The columns of each view that do not repeat the predictions.
-    single : bool
-        Whether columns are kept in single precision.
-    """
-
-    related: tuple[int, ...]
-    rest: tuple[int, ...]
-    kept: list[NDArray[np.bool_]]
-    single: bool
-
-    def offsets(self, views: tuple[int, ...]) -> NDArray[np.int64]:
-        """Return where the columns of each of some views begin, side by side."""
-        return np.cumsum([0, *(int(self.kept[view].sum()) for view in views)])
-
-    def points(self, rows: Rows, views: tuple[int, ...]) -> Points:
-        """Return some views of items side by side, each scaled to total variance one."""
-        found = [rows.view(view) for view in views]
-        kind = np.float32 if self.single else np.float64
-        columns = [
-            (columns if (kept := self.kept[view]).all() else columns[:, kept]) / np.sqrt(kept.sum())
-            for view, (columns, _) in zip(views, found, strict=True)
-        ]
-        return Points(np.hstack(columns).astype(kind), np.column_stack([has for _, has in found]))
-
-
-@dataclass(frozen=True, eq=False)
-class Space:
-    """Where an item is among the others by its related views.
-
-    Attributes
-    ----------
-    layout : Layout
-        Of its views.
-    directions : ndarray of shape (d, k) or None
-        Leading principal directions of the views side by side, if no item lacks a view and there are many columns.
-    anchors : Anchors
-        In these directions.
-    """
-
-    layout: Layout
-    directions: NDArray[np.floating] | None
-    anchors: Anchors
-
-    def near(self, points: Points) -> Near:
-        """Return the nearest anchors of items, given their related views."""
-        if self.directions is None:
-            return self.anchors.near(points)
-        return self.anchors.near(Points(points.columns @ self.directions, points.present[:, :1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -359,7 +297,7 @@ def label_free(home: Home, f: Array, ranked: bool, progress: Callable[[str], Non
         np.column_stack([present[k] for k in related]),
     )
     complete = all(home.fetched(home.each(_complete, related=related)))
-    space = _space(layout, points, complete, len(f))
+    space = make_space(layout, points, complete, len(f))
     a = len(space.anchors.columns)
     near = home.each(placed, space=space)
     progress("Averaging over alike items")
@@ -401,17 +339,6 @@ def view_relations(
 def _complete(rows: Rows, *, related: tuple[int, ...]) -> bool:
     """Return whether no item lacks any of the views."""
     return all(rows.has(view).all() for view in related)
-
-
-def _space(layout: Layout, points: Points, complete: bool, n: int) -> Space:
-    """Return where items are: in leading directions if no item lacks a view."""
-    offsets = layout.offsets(layout.related)
-    if not complete:
-        return Space(layout, None, place_anchors(points, offsets, n))
-    directions = leading_directions(points.columns)
-    columns = points.columns if directions is None else points.columns @ directions
-    whole = Points(columns, points.present[:, :1])
-    return Space(layout, directions, place_anchors(whole, np.array([0, columns.shape[1]]), n))
 
 
 def content_order(home: Home, f: Array) -> Positions:

@@ -1,0 +1,165 @@
+"""What the Gaussian process says of classes: shares of them, sharpened by labels that were left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_softmax, softmax
+
+from tupi.blocks.home import Kept, Rows
+from tupi.inputs.problem import SMALLEST_PROBABILITY
+from tupi.judging.gain import Gain, mean_gain
+from tupi.methods.auto.answers import Answer, Scale, correlation
+from tupi.methods.auto.fitting import Chances
+from tupi.methods.auto.guard import Blend
+from tupi.methods.auto.labelfree import LabelFree, with_one
+
+SHARPNESS_GRID = tuple(2.0 ** (k / 2) for k in range(9))  # powers to which class shares may be raised
+SHARPNESS_SD = 0.5  # expected size of the power's logarithm: a handful of labels must not make up certainty
+LEAST_SHARE = 0.01  # of a class: regression of zeros and ones may say less than nothing
+CLASS_SHIFT = 0.1  # prior variance of a class's shift: how frequent classes are is known from the predictions
+Array = NDArray[np.float64]
+Positions = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class ClassColumns:
+    """From what the process says of classes to columns: shares, raised to a power, as logarithms or as scores.
+
+    Attributes
+    ----------
+    frequency, unit : ndarray of shape (c,)
+        Expected shares of the classes, and deviations of indicators of them.
+    sharpness : float
+        The power.
+    scale : Scale
+        What predictions are.
+    stretch : tuple of float
+        For class scores that are no probabilities: what shares are multiplied by, and what is added then.
+    """
+
+    frequency: Array
+    unit: Array
+    sharpness: float
+    scale: Scale
+    stretch: tuple[float, float]
+
+    def log_shares(self, z: Array) -> Array:
+        """Return logarithms of the shares that the process says, before they are raised."""
+        return np.log(np.maximum(self.frequency + self.unit * z, LEAST_SHARE))
+
+    def shares(self, z: Array) -> Array:
+        """Return shares of the classes, rows of which sum to one."""
+        return softmax(self.sharpness * self.log_shares(z), axis=1)
+
+    def __call__(self, z: Array) -> Array:
+        """Return columns, standardised."""
+        shares = self.shares(z)
+        if self.scale.probabilities:
+            logs = np.log(np.maximum(shares, SMALLEST_PROBABILITY))
+            values = logs - logs.mean(axis=1, keepdims=True)
+        else:  # all classes are moved and stretched alike: the largest share stays the largest score
+            values = shares * self.stretch[0] + self.stretch[1]
+        return (values - self.scale.shift) / self.scale.scale
+
+
+def class_columns(
+    rows: Rows, base: Array, answers: Array, *, made: ClassColumns, blend: Blend, careful: Array
+) -> Array:
+    """Return blended columns of classes."""
+    c = base.shape[1]
+    return blend.of(made(answers[:, :c]), base[:, :, 0], np.einsum("ck,nck->nc", careful, with_one(base)))
+
+
+def share_sums(rows: Rows, answers: Array, *, made: ClassColumns) -> Array:
+    """Return the sums of all shares and of their squares."""
+    shares = made.shares(answers[:, : len(made.frequency)])
+    return np.array([shares.sum(), (shares**2).sum()])
+
+
+@dataclass(frozen=True, eq=False)
+class ClassAnswer(Answer):
+    """Class scores from classes: one-vs-rest regression of indicators, around the label-free probabilities.
+
+    Shares below `LEAST_SHARE` are raised to it, and all to the power under which the labels left out are most likely.
+
+    Attributes
+    ----------
+    classes : ndarray of int
+        The labels.
+    chances : Chances
+        Label-free probabilities.
+    """
+
+    classes: Positions
+    chances: Chances
+
+    def columns(self, blend: Blend) -> Kept:
+        """Return class scores: centred logarithms of probabilities, or scores in the input's units."""
+        problem = self.problem
+        common = {"made": self._made, "blend": blend, "careful": problem.careful}
+        return problem.home.each(class_columns, problem.base, self.answers, **common)
+
+    def agreement(self) -> tuple[float, float]:
+        """Return the correlation of indicators of the classes with predictions, each without its label."""
+        indicators = np.eye(len(self.chances.unit))[self.classes] - self.chances.frequency
+        return correlation(self.chances.unit * self.fused.left_out.held_out, indicators), len(self.classes)
+
+    def gain(self, blend: Blend) -> Gain:
+        """Return the gain in accuracy, each label left out in turn."""
+        new = self._made(self.fused.left_out.held_out)
+        old, careful = (self.at_labels(one) for one in (self.problem.only(0), self.problem.careful))
+        before, after = (
+            ((one * self.scale.scale + self.scale.shift).argmax(axis=1) == self.classes).astype(np.float64)
+            for one in (old, blend.of(new, old, careful))
+        )
+        return mean_gain(before, after)
+
+    @cached_property
+    def _made(self) -> ClassColumns:
+        made = ClassColumns(self.chances.frequency, self.chances.unit, 1.0, self.scale, (1.0, 0.0))
+        logs, each = made.log_shares(self.fused.left_out.held_out), np.arange(len(self.classes))
+        likely = [
+            log_softmax(s * logs, axis=1)[each, self.classes].sum() - 0.5 * (np.log(s) / SHARPNESS_SD) ** 2
+            for s in SHARPNESS_GRID
+        ]
+        made = ClassColumns(made.frequency, made.unit, SHARPNESS_GRID[int(np.argmax(likely))], self.scale, (1.0, 0.0))
+        if self.scale.probabilities:
+            return made
+        home, c = self.problem.home, len(made.unit)
+        mean, square = home.summed(share_sums, self.answers, made=made) / (home.n * c)
+        deviation = np.sqrt(max(square - mean**2, 0.0))
+        initial, spread = spread_of(self.problem.only(0), self.problem, self.scale)
+        stretch = spread / deviation if deviation > 0 else 1.0
+        return ClassColumns(made.frequency, made.unit, made.sharpness, self.scale, (stretch, initial - mean * stretch))
+
+    def _unit(self) -> float:
+        return float(np.sqrt(np.mean(self.chances.unit**2)))
+
+
+def spread_of(coefficients: Array, problem: LabelFree, scale: Scale) -> tuple[float, float]:
+    """Return the mean and the deviation of all entries of a column that is made of base columns, as predictions."""
+    mean = np.einsum("ck,ck->c", coefficients, problem.moments[:, 0])
+    square = np.einsum("ck,ckl,cl->c", coefficients, problem.moments, coefficients)
+    means = mean * scale.scale + scale.shift
+    squares = square * scale.scale**2 + 2 * mean * scale.scale * scale.shift + scale.shift**2
+    return float(means.mean()), float(np.sqrt(max(squares.mean() - means.mean() ** 2, 0.0)))
+
+
+def label_free_chances(base: LabelFree, scale: Scale) -> Chances:
+    """Return class probabilities of the label-free answer; other scores are taken as logarithms of deviation 1."""
+    by, add = scale.scale, scale.shift
+    if not scale.probabilities:
+        mean, deviation = spread_of(base.answer, base, scale)
+        by, add = by / max(deviation, 1e-12), (add - mean) / max(deviation, 1e-12)
+    total = base.home.summed(_chances, base.base, answer=base.answer, by=by, add=add)
+    frequency = np.clip(total / base.home.n, LEAST_SHARE, 1 - LEAST_SHARE)
+    return Chances(base.answer, by, add, frequency, np.sqrt(frequency * (1 - frequency)))
+
+
+def _chances(rows: Rows, base: Array, *, answer: Array, by: Array, add: Array) -> Array:
+    """Return sums of label-free class probabilities."""
+    return np.asarray(softmax(np.einsum("ck,nck->nc", answer, with_one(base)) * by + add, axis=1).sum(axis=0))
