@@ -155,3 +155,12 @@ def test_ids_that_a_spreadsheet_runs(run, tmp_path):
     assert list(read_table("better.csv")["id"])[:6] == ["'=1+1", "'@x", "'+cmd", "'-cmd", "-5", "+1e3"]
     assert "spreadsheet" not in run("--out", "better.npz").stderr
     np.testing.assert_array_equal(np.load(tmp_path / "better.npz")["id"][:4], ids[:4])
+
+
+def test_escape_codes_in_names_that_an_error_repeats_are_spelled_out(tmp_path):
+    done = CliRunner().invoke(
+        command, ["denoise", "\x1b[31mno.csv", "--features=a=a.csv", f"--out={tmp_path / 'o.csv'}"]
+    )
+    assert done.exit_code == 2
+    assert "\x1b" not in done.stderr
+    assert "\\x1b[31mno.csv" in done.stderr

@@ -10,6 +10,7 @@ import click
 
 from tupi import __version__
 from tupi.cli import INTERRUPTED
+from tupi.cli.showing import shown
 from tupi.runtime.errors import InputError
 
 BAD_INPUT = 2
@@ -86,7 +87,7 @@ def _in_words(problem: OSError) -> str:
 
 
 def _end(message: str, code: int) -> NoReturn:
-    click.echo(f"tupi: {' '.join(message.split())}", err=True)
+    click.echo(f"tupi: {shown(' '.join(message.split()))}", err=True)
     sys.exit(code)
 
 

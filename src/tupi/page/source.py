@@ -63,6 +63,9 @@ class Source:
                 ("score", origin.score),
                 ("label", origin.label if labels == origin.labels else None),
                 ("task", self.task if self.task != "ranking" else None),
+                ("columns", origin.columns),
+                ("drop", origin.drop),
+                ("duplicates", origin.duplicates),
             )
             if value
         ]
@@ -89,12 +92,14 @@ class Source:
             ("--label", origin.label if labels == origin.labels else None),
             ("--task", self.task if self.task != "ranking" else None),
             ("--impute", self.impute),
+            ("--duplicates", origin.duplicates),
             ("--method", method),
         ):
             if value:
                 words += [option, value]
-        for column in origin.score:
-            words += ["--score", column]
+        for option, several in (("--score", origin.score), ("--columns", origin.columns), ("--drop", origin.drop)):
+            for value in several:
+                words += [option, value]
         for name, value in params.items():
             words += ["--set", f"{name}={value}"]
         words += ["--seed", str(self.random_state), "--out", "better.csv"]
