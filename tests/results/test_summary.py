@@ -143,3 +143,22 @@ def test_long_names_lose_their_middle():
     assert shortened("abc", 3) == "abc"
     assert shortened("abcdefgh", 5) == "ab…gh"
     assert len(shortened("x" * 100, 40)) == 40
+
+
+def test_printing_a_result_takes_five_lines():
+    text = repr(scores(20))
+    head, done, views, judgement, step = text.splitlines()
+    assert head == "20 items, ranking by method 'tupi'"
+    assert [done, views, judgement] == summary(scores(20))
+    assert step.startswith("What to do next: label a few dozen items drawn at random")
+
+
+def test_a_notebook_shows_names_and_no_markup_of_theirs():
+    result = scores(20)
+    html = scores(
+        20,
+        weights=result.weights.set_axis(["<b>x", "color"], axis=1),
+        dependence=result.dependence.set_axis(["<b>x", "color"], axis=0),
+    )._repr_html_()
+    assert "&lt;b&gt;x" in html
+    assert "<b>x" not in html

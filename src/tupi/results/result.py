@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy.stats import norm
 from tupi.results.outcome import Outcome
 from tupi.results.report import write_report
 from tupi.results.saving import read_outcome, save_outcome
+from tupi.results.summary import five_lines
 from tupi.runtime.errors import InputError
 
 NORMAL = 20  # labels as much as which a normal distribution counts in `Denoised.interval`
@@ -65,6 +67,15 @@ class Denoised(Outcome):
     library : str
         The dataframe library that the input was of, in which `to_frame` answers.
     """
+
+    def __repr__(self) -> str:
+        """Return the result in five lines."""
+        return "\n".join(five_lines(self))
+
+    def _repr_html_(self) -> str:
+        """Return the same five lines for a notebook."""
+        head, *sentences = map(escape, five_lines(self))
+        return f"<p><b>{head}</b></p>" + "".join(f"<p>{sentence}</p>" for sentence in sentences)
 
     def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return bounds between which the label of each item is expected with a given probability.

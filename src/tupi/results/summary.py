@@ -22,6 +22,13 @@ def summary(result: Outcome) -> list[str]:
     return [_done(result), _views(result), _judgement(result.evidence)]
 
 
+def five_lines(result: Outcome) -> list[str]:
+    """Return what somebody who prints a result wants to see: what it is, three sentences, and what to do next."""
+    step = next_step(result)
+    head = f"{len(result.initial):,} items, {result.task} by method {result.method!r}"
+    return [head, *summary(result), f"What to do next: {step}"]
+
+
 def key_figures(result: Outcome) -> list[tuple[str, str]]:
     """Return the few figures to know, each with what it is."""
     figures = [("items", f"{len(result.initial):,}"), ("views", f"{len(result.dependence)}")]
