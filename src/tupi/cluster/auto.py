@@ -23,6 +23,7 @@ from tupi.methods.auto.auto import Auto, steps_of, why
 from tupi.methods.auto.labelfree import LabelFree, label_free, view_rows
 from tupi.results.outcome import history_table, weights_table
 from tupi.runtime.errors import InputError
+from tupi.runtime.threads import one_blas_thread
 
 TASKS = ("ranking", "regression")
 Array = NDArray[Any]
@@ -50,7 +51,8 @@ def denoise_with_auto(
         raise InputError(f"impute: found {impute!r} with Dask; accepted: None, after filling in values yourself.")
     if options.checkpoint is not None:
         raise InputError("checkpoint: method 'auto' has no steps to go on from; accepted: with method 'tupi'.")
-    with connected(options.client, options.memory_limit) as client:
+    # As in memory, BLAS runs on one thread: the answer must not depend on how many there are.
+    with connected(options.client, options.memory_limit) as client, one_blas_thread():
         progress(f"Reading on {described(client)}")
         problem = prepare.read(client, as_rows("predictions", predictions), named_rows(features))
         given = as_labels(labels, problem.n)

@@ -2,6 +2,7 @@ import re
 
 import numpy as np
 import pytest
+from threadpoolctl import ThreadpoolController
 
 import tupi
 from tests.methods.rows import KNOWN, LABELLED, SCORES, VIEWS
@@ -91,3 +92,15 @@ def test_a_memory_limit_changes_nothing_but_where_it_is_too_small(monkeypatch):
     monkeypatch.setattr("tupi.methods.auto.auto.BYTES_OF_COLUMNS", 1_000_000)
     with pytest.raises(InputError, match=r"memory_limit: found [0-9,]+ bytes, and method 'auto' keeps about 12"):
         tupi.denoise(SCORES, VIEWS, memory_limit="100MB")
+
+
+def test_the_answer_does_not_depend_on_how_many_threads_there_are():
+    rng = np.random.default_rng(0)
+    hidden = rng.normal(size=(1500, 3))  # so many that products of matrices are shared among threads
+    views = {f"v{k}": hidden @ rng.normal(size=(3, 9)) + rng.normal(size=(1500, 9)) for k in range(4)}
+    scores, labels = hidden[:, 0] + rng.normal(size=1500), tupi.Values(range(60), hidden[:60, 0])
+    found = []
+    for threads in (1, 2):
+        with ThreadpoolController().limit(limits=threads):
+            found.append(tupi.denoise(scores, views, labels=labels).predictions)
+    assert np.array_equal(*found)

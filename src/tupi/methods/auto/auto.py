@@ -56,6 +56,7 @@ from tupi.methods.auto.kernels import pick_features
 from tupi.methods.auto.labelfree import LabelFree, label_free, view_relations
 from tupi.methods.base import Fit, Method
 from tupi.runtime.errors import InputError
+from tupi.runtime.threads import one_blas_thread
 
 BYTES_OF_ANCHORS, BYTES_OF_COLUMNS = 240, 100  # that each item takes, and each of its columns of predictions
 BYTES_OF_TABLES = 75  # that every two anchors take
@@ -128,12 +129,14 @@ class Auto(Method):
 
     def in_memory(self, prepared: Prepared, labels: Labels | None, watch: Watch | None, said: str = "") -> Fit:
         """Return better columns of a problem in this process; its note begins with what was said before."""
-        problem, base = prepared.problem, label_free_of(prepared)
+        problem = prepared.problem
         useful = None if labels is None else subset(labels, prepared.items)
         among = None if useful is None else relabel(useful, prepared.items)
         scale = Scale(problem.task, prepared.scale, prepared.shift, problem.are_probabilities)
-        # Fits to some of the labels only judge; suggestions are for a person.
-        found = self.solve(base, among, scale, problem.names, labels is problem.labels, prepared.progress)
+        with one_blas_thread():  # several would round differently, and the answer must not depend on how many there are
+            base = label_free_of(prepared)
+            # Fits to some of the labels only judge; suggestions are for a person.
+            found = self.solve(base, among, scale, problem.names, labels is problem.labels, prepared.progress)
         columns = prepared.f if found.columns is None else base.home.joined(found.columns)
         return Fit(
             columns,
