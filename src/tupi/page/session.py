@@ -26,6 +26,7 @@ from tupi.page.trails import MEMORY, Locked, Trails
 from tupi.results import plots
 from tupi.results.result import Denoised
 from tupi.runtime.errors import InputError
+from tupi.runtime.threads import one_blas_thread
 
 # Without labels nothing can be tuned, and diffusion kernels are the ones that rarely do harm at fixed settings. On many
 # items they take minutes, which is too long for a first look.
@@ -58,6 +59,9 @@ class Session:
         first: Look | None = None,
         memory: int = MEMORY,
     ) -> None:
+        # For good: how many threads BLAS has is one number for the whole process, and those of the page that compute at
+        # the same time would set it back for one another in the middle of a result.
+        one_blas_thread()
         self.source, self.base, self.signal = source, base or Tupi(), Signal()
         known = make_problem(source.predictions, source.features, source.labels, source.task, source.impute)
         self._file_labels = known.labels
