@@ -105,6 +105,7 @@ def test_brackets_in_a_progress_bar(monkeypatch):
     with ProgressBar() as bar:
         bar.say("Embedding view [/a]")
         bar._bar.refresh()
+        assert bar._bar.tasks[0].description.endswith("Embedding view [/a]")
 
 
 def test_escape_codes_are_spelled_out(run):

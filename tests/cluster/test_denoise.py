@@ -244,6 +244,7 @@ def test_other_kinds_are_refused_by_type(client, where):
         ({"method": "tupi+coconut"}, "'tupi.coconut' does not run with Dask"),
         ({"method": "coconut"}, "'coconut' does not run with Dask.*accepted there: 'auto' and 'tupi'"),
         ({"method": "ridge"}, "take a sample"),
+        ({"method": "fuse"}, "'fuse' does not run with Dask"),
         ({"method": "tupi", "kernel": "diffusion"}, "kernel: 'diffusion'"),
         ({"method": "tupi", "joint": True}, "joint: found True"),
         ({"method": "tupi", "engine": "exact"}, "engine: found 'exact'"),

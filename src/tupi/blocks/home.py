@@ -31,6 +31,15 @@ class Rows(Protocol):
         """Return some of the items."""
 
 
+def everywhere(found: Array, has: NDArray[np.bool_]) -> Array:
+    """Return rows of items that have a view as rows of all items, zero for those that lack it."""
+    if has.all():
+        return found
+    columns = np.zeros((len(has), found.shape[1]))
+    columns[has] = found
+    return columns
+
+
 Pass = TypeVar("Pass", bound=Callable[..., Any])
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.blocks.home import Array, Home, Kept
+from tupi.blocks.home import Array, Home, Kept, everywhere
 from tupi.inputs.views import BLOCK, View
 from tupi.runtime.threads import in_order
 
@@ -30,10 +30,7 @@ class Slice:
         if has.all():
             together = len(self.items) and (np.diff(self.items) == 1).all()  # slices of arrays need no copy
             return view.rows(slice(self.items[0], self.items[-1] + 1) if together else self.items), has
-        found = view.rows(self.items[has])
-        columns = np.zeros((len(has), found.shape[1]))
-        columns[has] = found
-        return columns, has
+        return everywhere(view.rows(self.items[has]), has), has
 
     def has(self, number: int) -> NDArray[np.bool_]:
         """Return which items have a view."""

@@ -85,7 +85,7 @@ def denoise_with_auto(
             dependence=_dependence(base, names, before, after),
             evidence=evidence,
             method=method.name,
-            params=found.params | {"engine": "dask", "random_state": random_state},
+            params=method.params() | found.params | {"engine": "dask", "random_state": random_state},
             history=history_table(steps, []),
             task=task,
             notes=(why(given, useful) + found.note,),

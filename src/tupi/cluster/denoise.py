@@ -119,7 +119,7 @@ def denoise_distributed(
 
 def runnable(method: Method) -> Tupi | Auto:
     """Return the settings to run with; complain about methods that cannot run at this scale."""
-    if isinstance(method, Auto):
+    if isinstance(method, Auto) and method.name == Auto.name:
         return method
     if method.name != Tupi.name or not isinstance(method, Tupi):
         raise InputError(

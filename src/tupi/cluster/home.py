@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.blocks.home import Home, Kept, Rows
+from tupi.blocks.home import Home, Kept, Rows, everywhere
 from tupi.cluster.moves import broadcast
 from tupi.cluster.prepare import Distributed, on_blocks
 from tupi.inputs.checks import present_rows
@@ -47,12 +47,7 @@ class WorkerRows:
         """Return the columns of a view, zero for items that lack it, and which items have it."""
         rows = np.array(self.views[number][self.items], np.float64, order="C")
         has = present_rows(rows)
-        found = standardized(rows[has], *self.standards[number])
-        if has.all():
-            return found, has
-        columns = np.zeros((len(has), found.shape[1]))
-        columns[has] = found
-        return columns, has
+        return everywhere(standardized(rows[has], *self.standards[number]), has), has
 
     def some(self, chosen: NDArray[np.int64]) -> WorkerRows:
         """Return some of the items."""
@@ -61,8 +56,12 @@ class WorkerRows:
 
 def opened(scores: Array, *views: Array) -> tuple[Array, NDArray[np.bool_]]:
     """Return the predictions of a block, and which of its items have at least one view."""
-    covered = np.logical_or.reduce([present_rows(X) for X in views])
-    return np.asarray(scores, np.float64).reshape(len(scores)), covered
+    return np.asarray(scores, np.float64).reshape(len(scores)), _covered(views)
+
+
+def _covered(views: Sequence[Array]) -> NDArray[np.bool_]:
+    """Return which items of a block have at least one view."""
+    return np.asarray(np.logical_or.reduce([present_rows(X) for X in views]))
 
 
 def taking_part(block: tuple[Array, NDArray[np.bool_]]) -> tuple[Array, NDArray[np.bool_]]:
@@ -80,8 +79,7 @@ def restored(block: tuple[Array, NDArray[np.bool_]], columns: Array, scale: floa
 def _over_views(
     scores: Array, *views: Array, standards: Sequence[Standard], wanted: Any, kept: Sequence[Any], common: Any
 ) -> Any:
-    covered = np.logical_or.reduce([present_rows(X) for X in views])
-    rows: Rows = WorkerRows(views, standards, np.flatnonzero(covered))
+    rows: Rows = WorkerRows(views, standards, np.flatnonzero(_covered(views)))
     with one_blas_thread():
         return wanted(rows, *kept, **common)
 
@@ -118,9 +116,9 @@ class OnCluster(Home):
             sent = self._client.submit(broadcast, common, pure=False)
         if not getattr(function, "reads_views", False):
             return self._client.map(_over_kept, *kept, wanted=function, common=sent, pure=False)
-        own = [{"kept": list(parts)} for parts in zip(*kept, strict=True)] if kept else None
+        own = [{"kept": [one[b] for one in kept]} for b in range(len(self.bounds) - 1)]
         settled = {"standards": self._standards, "wanted": function, "common": sent}
-        return on_blocks(self._problem, _over_views, own, **({} if kept else {"kept": ()}), **settled)
+        return on_blocks(self._problem, _over_views, own, **settled)
 
     def summed(self, function: Callable[..., Any], *kept: Kept, **common: Any) -> Any:
         """Make a pass and add up on the workers, a few at a time."""

@@ -113,9 +113,8 @@ class Anchors:
         if points.present.all() and self.present.all():
             # |x|^2 - 2 x c + |c|^2 as one product of matrices: further passes over so many entries would take longer.
             X, C = points.columns, self.columns
-            ones = np.ones((1, 1), X.dtype)
-            left = np.hstack([X, np.einsum("ij,ij->i", X, X)[:, None], np.broadcast_to(ones, (len(X), 1))])
-            right = np.hstack([-2 * C, np.broadcast_to(ones, (len(C), 1)), np.einsum("ij,ij->i", C, C)[:, None]])
+            left = np.column_stack([X, np.einsum("ij,ij->i", X, X), np.ones(len(X), X.dtype)])
+            right = np.column_stack([-2 * C, np.ones(len(C), C.dtype), np.einsum("ij,ij->i", C, C)])
             return left @ right.T  # rounding may leave it a little below zero
         product = points.columns @ self.columns.T
         product *= -2

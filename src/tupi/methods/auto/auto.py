@@ -23,7 +23,7 @@ Whatever touches all items is a pass over blocks (`tupi.blocks.home`); the rest 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -55,6 +55,7 @@ from tupi.methods.auto.guard import LEAST_CONFIRMED, Blend
 from tupi.methods.auto.kernels import pick_features
 from tupi.methods.auto.labelfree import LabelFree, label_free, view_relations
 from tupi.methods.base import Fit, Method
+from tupi.methods.supervised import known_items
 from tupi.runtime.errors import InputError
 from tupi.runtime.threads import one_blas_thread
 
@@ -124,11 +125,13 @@ class Auto(Method):
 
     def fit(self, prepared: Prepared, labels: Labels | None, watch: Watch | None = None) -> Fit:
         """Return better columns, and say whether labels were used."""
+        found = self.in_memory(prepared, labels, watch)
         useful = None if labels is None else subset(labels, prepared.items)
-        return self.in_memory(prepared, labels, watch, why(labels, useful))
+        chosen = Smooth.name if useful is None else Fuse.name
+        return replace(found, params={"chosen": chosen} | found.params, notes=(why(labels, useful) + found.notes[0],))
 
-    def in_memory(self, prepared: Prepared, labels: Labels | None, watch: Watch | None, said: str = "") -> Fit:
-        """Return better columns of a problem in this process; its note begins with what was said before."""
+    def in_memory(self, prepared: Prepared, labels: Labels | None, watch: Watch | None) -> Fit:
+        """Return better columns of a problem in this process."""
         problem = prepared.problem
         useful = None if labels is None else subset(labels, prepared.items)
         among = None if useful is None else relabel(useful, prepared.items)
@@ -140,10 +143,10 @@ class Auto(Method):
         columns = prepared.f if found.columns is None else base.home.joined(found.columns)
         return Fit(
             columns,
-            found.params,
+            self.params() | found.params,
             steps_of(base, (prepared.f, columns), (prepared.f[base.sample], columns[base.sample]), watch),
             [],
-            (said + found.note,),
+            (found.note,),
             gain=found.gain,
             uncertainty=None if found.uncertainty is None else base.home.joined(found.uncertainty),
             expected=None if found.expected is None else base.home.joined(found.expected),
@@ -196,7 +199,7 @@ class Auto(Method):
             suggested = suggest_items(base, answer.fused, answer.fused.noise, rows)
         return Solution(
             answer.columns(blend) if changed else None,
-            self.params() | {"chosen": "fuse", "signal_share": base.share.c} | params,
+            {"signal_share": base.share.c} | params,
             describe_views(base, names) + " " + self._verdict(answer, labels, blend, probability, confirmed, changed),
             isinstance(answer, RegressionAnswer) and changed,
             answer.gain(blend if changed else NEW),
@@ -212,7 +215,7 @@ class Auto(Method):
         moved = base.unit(base.careful) if scale.task == "ranking" else base.careful
         return Solution(
             base.home.each(based_on, base.base, coefficients=moved) if base.moves else None,
-            self.params() | {"chosen": "smooth", "signal_share": base.share.c},
+            {"signal_share": base.share.c},
             describe_views(base, names) + " " + describe_share(base),
             scale.task == "regression" and base.moves,
             suggested=suggest_first(base) if suggest else None,
@@ -253,15 +256,7 @@ class Fuse(Auto):
 
     def fit(self, prepared: Prepared, labels: Labels | None, watch: Watch | None = None) -> Fit:
         """Return better columns; complain where no labels can be used."""
-        if labels is None:
-            raise InputError(
-                f"labels: found none, and method {self.name!r} is fitted to labels; accepted: tupi.Values(index, "
-                "values), an array with NaN where unknown, or tupi.Pairs."
-            )
-        if subset(labels, prepared.items) is None:
-            raise InputError(
-                f"labels: method {self.name!r} needs labelled items that have features; found none whose labels differ."
-            )
+        known_items(self, prepared, labels)  # complains
         return self.in_memory(prepared, labels, watch)
 
 
@@ -273,7 +268,8 @@ class Smooth(Method):
 
     def fit(self, prepared: Prepared, labels: Labels | None, watch: Watch | None = None) -> Fit:
         """Return better columns."""
-        return Auto().in_memory(prepared, None, watch)
+        found = Auto().in_memory(prepared, None, watch)
+        return replace(found, params={name: value for name, value in found.params.items() if name != "guard"})
 
 
 def label_free_of(prepared: Prepared) -> LabelFree:

@@ -21,7 +21,6 @@ from tupi.embedding.anchors import (
     FAINT,
     AnchorGraph,
     Near,
-    Points,
     compile_all,
     nearest,
 )
@@ -37,26 +36,6 @@ KERNEL_STRENGTHS = (10.0, 100.0)  # of the graph's kernels
 SINGLE = 20_000  # items from which on columns are kept in single precision
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Averages:
-    """Sums over items, by anchor, from which an item's averages and low passes follow.
-
-    Attributes
-    ----------
-    sizes : ndarray of shape (a,)
-        Z^T 1.
-    first, second : ndarray of shape (a, c)
-        Z^T f, and Z^T of the averages of f.
-    passes : list of ndarray of shape (a, c)
-        What the low passes add, see `AnchorGraph.low_pass`.
-    """
-
-    sizes: Array
-    first: Array
-    second: Array
-    passes: list[Array]
 
 
 # Passes: functions of one block of items.
@@ -141,8 +120,6 @@ class LabelFree:
         The nearest anchors of the items.
     graph : AnchorGraph or None
         Sums over the items.
-    averages : Averages or None
-        Others, from which new items get their base columns.
     base : kept arrays of shape (items, c, k)
         Base columns, see `based`; f alone if no view is related.
     moments : ndarray of shape (c, k + 1, k + 1)
@@ -162,7 +139,6 @@ class LabelFree:
     space: Space | None
     near: Kept | None
     graph: AnchorGraph | None
-    averages: Averages | None
     base: Kept
     moments: Array
     share: SignalShare
@@ -285,17 +261,12 @@ def label_free(home: Home, f: Array, ranked: bool, progress: Callable[[str], Non
         base = home.dealt(f[:, :, None])
         sums = home.summed(moments, base) / len(f)
         share = SignalShare(1.0, 0.0)
-        return LabelFree(home, order, found, layout, None, None, None, None, base, sums, share, [], sample)
+        return LabelFree(home, order, found, layout, None, None, None, base, sums, share, [], sample)
     if not is_compiled(nearest):
         progress(COMPILING)
         compile_all()
     progress("Placing anchors")
-    points = Points(
-        np.hstack([columns[k][:, found.kept[k]] / np.sqrt(found.kept[k].sum()) for k in related]).astype(
-            np.float32 if layout.single else np.float64
-        ),
-        np.column_stack([present[k] for k in related]),
-    )
+    points = layout.side_by_side([(columns[k], present[k]) for k in related], related)
     complete = all(home.fetched(home.each(_complete, related=related)))
     space = make_space(layout, points, complete, len(f))
     a = len(space.anchors.columns)
@@ -307,17 +278,17 @@ def label_free(home: Home, f: Array, ranked: bool, progress: Callable[[str], Non
     once = home.each(averaged, near, initial, initial, sizes=sizes, sums=sums[:, 1:])
     again = home.summed(gathered, near, once, a=a)[:, 1:]
     average = home.each(averaged, near, once, initial, sizes=sizes, sums=again)
-    averages = Averages(sizes, sums[:, 1:], again, [graph.low_pass(sums[:, 1:], c) for c in STRENGTHS])
-    base = home.each(based, near, initial, average, passes=averages.passes)
+    passes = [graph.low_pass(sums[:, 1:], c) for c in STRENGTHS]
+    base = home.each(based, near, initial, average, passes=passes)
     table = home.summed(moments, base) / len(f)
     progress("Leaving out views in turn")
-    blocks = [points.columns[:, a:b] for a, b in zip(*(layout.offsets(related)[i:] for i in (0, 1)), strict=False)]
+    views = np.split(points.columns, layout.offsets(related)[1:-1], axis=1)
     p = smoothed(table)
     away = p - np.eye(table.shape[1])[1]
     residual = float(np.mean(np.einsum("ck,ckl,cl->c", away, table, away)))
-    share = signal_share(f[sample], blocks, NEIGHBORS, residual)
-    by_view = [(view, *sampled_neighbors(X, NEIGHBORS)) for view, X in zip(related, blocks, strict=True)]
-    return LabelFree(home, order, found, layout, space, near, graph, averages, base, table, share, by_view, sample)
+    share = signal_share(f[sample], views, NEIGHBORS, residual)
+    by_view = [(view, *sampled_neighbors(X, NEIGHBORS)) for view, X in zip(related, views, strict=True)]
+    return LabelFree(home, order, found, layout, space, near, graph, base, table, share, by_view, sample)
 
 
 def view_relations(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.blocks.home import Rows
+from tupi.blocks.home import Array, Rows
 from tupi.embedding.anchors import Anchors, Near, Points, place_anchors
 from tupi.methods.auto.signal import leading_directions
 
@@ -39,7 +40,10 @@ class Layout:
 
     def points(self, rows: Rows, views: tuple[int, ...]) -> Points:
         """Return some views of items side by side, each scaled to total variance one."""
-        found = [rows.view(view) for view in views]
+        return self.side_by_side([rows.view(view) for view in views], views)
+
+    def side_by_side(self, found: Sequence[tuple[Array, NDArray[np.bool_]]], views: tuple[int, ...]) -> Points:
+        """Return the same, given the columns of each of the views and which items have it."""
         kind = np.float32 if self.single else np.float64
         columns = [
             (columns if (kept := self.kept[view]).all() else columns[:, kept]) / np.sqrt(kept.sum())
