@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-.PHONY: demo test lint coverage bench release clean
+.PHONY: demo test lint coverage bench docs release clean
 
 # The stamps are newer than what they were installed from, so a changed pyproject or constraint installs again.
 # What the demo needs: the package and its report. Python compiles what it imports; all of it would take twice as long.
@@ -38,6 +38,10 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The site, into build/site: open index.html there. Fails on a broken link, and on a page that nothing leads to.
+docs: $(VENV)/.dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 
 # Checks version and changelog, builds, and tries what was built in clean environments; uploads nothing.
 release: $(VENV)/.dev
