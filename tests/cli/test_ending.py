@@ -1,7 +1,9 @@
 """How `tupi denoise` ends: what changed, whether labels confirm it, and what to do."""
 
+import re
 from dataclasses import replace
 from io import StringIO
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,7 +30,16 @@ def test_the_last_three_lines_are_what_a_person_needs(files):
     last = outcome.stdout.rstrip().splitlines()[-3:]
     assert [line.split(":")[0] for line in last] == ["What changed", "Labels", "What next"]
     assert last[1].startswith("Labels: there were no labels")
-    assert "label a few dozen items" in last[2]
+    assert "label about 30 items" in last[2]
+
+
+def test_the_report_names_its_files_and_the_command(files):
+    outcome = CliRunner().invoke(command, [*files, "--report", "a report.html"])
+    assert outcome.exit_code == 0
+    text = Path("a report.html").read_text()
+    cells = re.findall(r'<tr><th scope="row">([^<]*)</th><td>([^<]*)</td></tr>', text)
+    typed = "tupi denoise scores.npy --features v=view.npy --out b.npy --report &#x27;a report.html&#x27;"
+    assert {("scores", "scores.npy"), ("view v", "view.npy"), ("written to", "b.npy"), ("command", typed)} <= set(cells)
 
 
 def test_what_to_do_follows_from_what_the_labels_say(small):
@@ -37,6 +48,7 @@ def test_what_to_do_follows_from_what_the_labels_say(small):
     good = replace(result.evidence, low=0.01, high=0.1, accepted=True)
 
     class Told:
+        task = "ranking"
         changed = True
         evidence = good
 

@@ -7,7 +7,16 @@ import pandas as pd
 import pytest
 
 from tests.reported import classes, evidence, labelled, scores
-from tupi.results.summary import evidence_verdict, judged, key_figures, rank_correlation, shortened, summary
+from tupi.results.summary import (
+    evidence_verdict,
+    judged,
+    key_figures,
+    labels_needed,
+    rank_correlation,
+    shortened,
+    summary,
+    verdict,
+)
 
 NAN = float("nan")
 UNKNOWN = {"before": NAN, "after": NAN, "low": NAN, "high": NAN}
@@ -150,7 +159,7 @@ def test_printing_a_result_takes_five_lines():
     head, done, views, judgement, step = text.splitlines()
     assert head == "20 items, ranking by method 'tupi'"
     assert [done, views, judgement] == summary(scores(20))
-    assert step.startswith("What to do next: label a few dozen items drawn at random")
+    assert step.startswith("What to do next: label about 30 items drawn at random")
 
 
 def test_a_notebook_shows_names_and_no_markup_of_theirs():
@@ -162,3 +171,35 @@ def test_a_notebook_shows_names_and_no_markup_of_theirs():
     )._repr_html_()
     assert "&lt;b&gt;x" in html
     assert "<b>x" not in html
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "says"),
+    [
+        ({}, "use", "use the new predictions."),
+        ({"after": 0.82, "low": -0.02, "high": 0.06}, "care", "or add about 360 labels"),
+        ({"after": 0.801, "low": -0.1, "high": 0.102}, "care", "too small for labels to show"),
+        ({"after": 0.79, "low": -0.05, "high": 0.03}, "leave", "so far they show no gain"),
+        ({"after": 0.7, "low": -0.2, "high": -0.01}, "leave", "try another method"),
+        ({"accepted": False}, "leave", "other features, or more labels"),
+        (UNKNOWN | {"n_labels": 5}, "label", "add labels"),
+    ],
+)
+def test_what_to_do_follows_the_interval(changes, kind, says):
+    found = verdict(labelled(evidence=evidence(**changes)))
+    assert found.kind == kind
+    assert says in found.step
+
+
+def test_without_labels_a_change_needs_them_and_no_change_does_not():
+    assert verdict(scores()).kind == "label"
+    result = scores(predictions=scores().initial)
+    assert verdict(result).kind == "leave"
+    assert verdict(result).step.startswith("keep the predictions that you have; without labels nothing was found")
+
+
+def test_more_labels_narrow_the_interval_by_their_square_root():
+    found = evidence(n_labels=50, before=0.8, after=0.82, low=-0.04, high=0.08)
+    total = found.n_labels + labels_needed(found)
+    error = 0.06 / 1.96 * np.sqrt(50 / total)
+    assert 0.02 / error == pytest.approx(1.96 + 0.84, rel=0.01)

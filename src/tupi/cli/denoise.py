@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from tupi.cli.group import TYPED
 from tupi.cli.inputs import check_outputs, input_options
 from tupi.inputs.files import SUFFIXES, InputFiles
 from tupi.inputs.files.reading import SEPARATORS
@@ -97,6 +98,7 @@ def denoise(
     )
     from tupi.cli.progress import ProgressBar
     from tupi.methods import make_method
+    from tupi.results.report import write_report
     from tupi.results.writing import destination, formula_ids, write_result
 
     if scheduler is not None:
@@ -147,7 +149,7 @@ def denoise(
         bar.say("Writing")
         write_result(result, out, escape_formulas)
         if report is not None:
-            result.report(destination(report))
+            write_report(result, destination(report), _origin(files, out))
         if save is not None:
             result.save(destination(save))
     written = {name: str(path) for name, path in (("out", out), ("report", report), ("save", save)) if path is not None}
@@ -161,6 +163,14 @@ def denoise(
         print_json(facts(result, inputs, written, warned))
     elif not quiet:
         print_summary(result, inputs, written, verbose)
+
+
+def _origin(files: InputFiles, out: Path) -> list[tuple[str, str]]:
+    """Return the names of files and the command, for the report."""
+    views = [(f"view {name}", path) for name, path in files.features.items()]
+    labels = [("labels", files.labels)] if files.labels else []
+    typed = click.get_current_context().meta[TYPED]
+    return [("scores", files.scores), *views, *labels, ("written to", str(out)), ("command", typed)]
 
 
 def parsed_settings(settings: tuple[str, ...]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from importlib import import_module
 from typing import Any, NoReturn
@@ -14,6 +15,7 @@ from tupi.cli.showing import shown
 from tupi.runtime.errors import InputError
 
 BAD_INPUT = 2
+TYPED = "tupi.typed"  # where a context keeps the whole command
 
 #: Each command has a module of its name. What it is for stands here too, since importing all of them takes seconds.
 COMMANDS = {
@@ -39,6 +41,13 @@ class OneLineErrors(click.Group):
             command: click.Command = getattr(import_module(f"tupi.cli.{name}"), name)
             return command
         return super().get_command(ctx, name)
+
+    def make_context(self, info_name: str | None, args: list[str], *rest: Any, **extra: Any) -> click.Context:
+        """Return a context that knows the words which were typed: a report says how it was made."""
+        words = ["tupi", *args]  # click takes them from the list one by one
+        context = super().make_context(info_name, args, *rest, **extra)
+        context.meta[TYPED] = shlex.join(words)
+        return context
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what each command is for, without importing any."""

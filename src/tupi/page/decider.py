@@ -211,7 +211,7 @@ class Decider:
             makers[LABELS_FILE] = lambda: _written(lambda path: write_table(known, path), ".csv")
         return makers | {
             "settings.json": lambda: json.dumps(self._settings(), indent=2, allow_nan=False).encode() + b"\n",
-            "report.html": lambda: render(result).encode("utf-8", "backslashreplace"),
+            "report.html": lambda: render(result, [("command", self._command())]).encode("utf-8", "backslashreplace"),
             "run.npz": lambda: _written(result.save, ".npz"),
             "repeat.py": lambda: self._python().encode(),
             "repeat.sh": lambda: self._command().encode() + b"\n",

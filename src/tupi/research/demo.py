@@ -17,6 +17,7 @@ from tupi.judging.metrics import pairwise_accuracy
 from tupi.rankers import RankSVM
 from tupi.research.datasets.dataset import Dataset, FloatArray
 from tupi.research.datasets.digits import load_digits
+from tupi.results.report import write_report
 from tupi.results.result import Denoised
 from tupi.results.writing import write_result, write_table
 from tupi.runtime.atomic import replacing
@@ -182,9 +183,9 @@ def run_demo(
         "predictions": write_result(shown.result, out / "better.csv"),
         "result": shown.result.save(out / "run.npz"),
     }
-    if report:
-        files["report"] = shown.result.report(out / "report.html")
     command = _command(shown.case.write(out / "inputs"), out)
+    if report:
+        files["report"] = write_report(shown.result, out / "report.html", [("command", command)])
     demo = Demo(tuple(trials), data.n, len(shown.case.unused.index), files, command)
     write_table(demo.table, files["accuracy"])
     return demo

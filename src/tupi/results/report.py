@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from datetime import date
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
@@ -16,19 +16,33 @@ import numpy as np
 from tupi.embedding.relevance import LEVEL
 from tupi.judging.evidence import amount
 from tupi.results import plots
+from tupi.results.html import paragraphs, plot, side_by_side, table
 from tupi.results.outcome import Outcome
-from tupi.results.summary import NOUNS, evidence_verdict, judged, key_figures, significant, summary, three_decimals
+from tupi.results.summary import (
+    MEANINGS,
+    NOUNS,
+    judged,
+    key_figures,
+    significant,
+    summary,
+    three_decimals,
+    verdict,
+)
 from tupi.runtime.atomic import write_atomically
 from tupi.runtime.errors import InputError
 
 PACKAGES = ("tupi", "numpy", "scipy", "scikit-learn", "numba", "pandas")
 N_CLASS_CHANGES = 10
+N_SUGGESTED = 10
+LEAST_STEPS = 3  # two points make no line worth drawing
+
+Origin = Sequence[tuple[str, str]]
 
 # The browser itself then refuses to fetch anything: whatever a report shows is inside its file.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:"
 
 
-def write_report(result: Outcome, path: Path) -> Path:
+def write_report(result: Outcome, path: Path, origin: Origin = ()) -> Path:
     """Write a self-contained HTML report, whole or not at all, and return its path.
 
     Parameters
@@ -37,6 +51,8 @@ def write_report(result: Outcome, path: Path) -> Path:
         What to report on.
     path : Path
         The file to write.
+    origin : sequence of pairs of str
+        Where the result comes from, such as files and the command: what each thing is, and its name.
     """
     path = Path(path)
     if not path.parent.is_dir():
@@ -46,18 +62,20 @@ def write_report(result: Outcome, path: Path) -> Path:
     if path.is_dir():
         raise InputError(f"path: {str(path)!r} is a folder; accepted: the name of a file to write.")
     # Ids may hold lone surrogates, such as file names that are not text; they are shown by their number.
-    return write_atomically(path, render(result).encode("utf-8", "backslashreplace"))
+    return write_atomically(path, render(result, origin).encode("utf-8", "backslashreplace"))
 
 
-def render(result: Outcome) -> str:
+def render(result: Outcome, origin: Origin = ()) -> str:
     """Return the report as HTML text."""
     sections = (
-        ("Summary", _summary(result)),
+        ("Verdict", _verdict(result)),
+        ("Gain", _gain(result)),
         ("Before and after", _before_after(result)),
         ("Views", _views(result)),
+        ("Uncertainty", _uncertainty(result)),
+        ("Label next", _label_next(result)),
         ("Biggest movers", _movers(result)),
-        ("Evidence", _evidence(result)),
-        ("Settings", _settings(result)),
+        ("Settings and origin", _settings(result, origin)),
     )
     anchors = {heading: heading.lower().replace(" ", "-") for heading, _ in sections}
     links = "".join(f'<li><a href="#{anchor}">{heading}</a></li>' for heading, anchor in anchors.items())
@@ -109,13 +127,38 @@ def plotly_script() -> str:
     return get_plotlyjs()
 
 
-def _summary(result: Outcome) -> str:
+def _verdict(result: Outcome) -> str:
+    found = verdict(result)
+    done, views, judgement = summary(result)
+    step = "" if found.kind == "use" else f"What to do: {found.step}"
+    meaning = "" if result.evidence is None else MEANINGS[result.evidence.metric]
+    reasons = paragraphs(*filter(None, (f"{judgement[0].upper()}{judgement[1:]}", step, meaning)))
     key = "".join(f"<div><dt>{escape(what)}</dt><dd>{escape(value)}</dd></div>" for what, value in key_figures(result))
     notes = "".join(f"<li>{escape(note)}</li>" for note in result.notes)
     return (
-        f'<div class="summary">{"".join(f"<p>{escape(sentence)}</p>" for sentence in summary(result))}</div>\n'
-        f'<dl class="key">{key}</dl>\n' + (f"<p>From the method:</p>\n<ul>{notes}</ul>\n" if notes else "")
+        f'<div class="verdict {found.kind}">\n<p class="head">{escape(found.head)}</p>\n{reasons}</div>\n'
+        f'<dl class="key">{key}</dl>\n{paragraphs(done, views)}'
+        + (f"<p>From the method:</p>\n<ul>{notes}</ul>\n" if notes else "")
     )
+
+
+def _gain(result: Outcome) -> str:
+    evidence = result.evidence
+    if evidence is None:
+        return paragraphs("There were no labels, so nothing here says whether the new predictions are better.")
+    figures = []
+    if judged(evidence):
+        whose = "" if evidence.accepted else " of the candidate that was turned down"
+        caption = f"The gain{whose} on {evidence.noun}s that did not choose anything, with its 95% interval. "
+        caption += "Right of the dotted line is better."
+        figures.append(plot("gain", f"Gain on held-out {evidence.noun}s", plots.gain_interval(evidence), caption))
+    if "score" in result.history and len(result.history) >= LEAST_STEPS:
+        caption = (
+            "On the very labels that chose the setting and the number of steps, and so a little too good; "
+            "judge by held-out labels."
+        )
+        figures.append(plot("steps", "Score along the steps", plots.score_steps(result, evidence.metric), caption))
+    return paragraphs(evidence.sentence) + side_by_side(*figures)
 
 
 def _before_after(result: Outcome) -> str:
@@ -128,14 +171,14 @@ def _before_after(result: Outcome) -> str:
     n, shown = len(result.initial), plots.MAX_POINTS
     sample = f"{shown:,} of {n:,} items are drawn, evenly spaced along the initial order. " if n > shown else ""
     moved = "Places gained or lost in the ranking" if result.task == "ranking" else "Change of the predictions"
-    return _pair(
-        _plot(
+    return side_by_side(
+        plot(
             "scatter",
             f"Old against new {NOUNS[result.task]}",
             plots.score_scatter(result),
             f"{sample}Items on the dotted line are unchanged; diamonds are those of the table of movers.",
         ),
-        _plot(
+        plot(
             "changes",
             moved,
             plots.change_histogram(result),
@@ -145,27 +188,29 @@ def _before_after(result: Outcome) -> str:
 
 
 def _class_changes(result: Outcome) -> str:
-    table = plots.class_changes(result)
-    counts = table.to_numpy()
+    changed = plots.class_changes(result)
+    counts = changed.to_numpy()
     moved = int(counts.sum() - np.trace(counts))
     first = f"<p>{moved:,} of {int(counts.sum()):,} items changed their most likely class.</p>\n"
-    sizes = _table(
+    sizes = table(
         "Items by most likely class",
         ("class", "before", "after"),
-        zip(table.index, table.sum(axis=1), table.sum(axis=0), strict=True),
+        zip(changed.index, changed.sum(axis=1), changed.sum(axis=0), strict=True),
     )
     if not moved:
         return first + sizes
-    flat = np.where(np.eye(len(table), dtype=bool), 0, counts).ravel()
-    largest = [divmod(k, len(table)) for k in np.argsort(-flat, kind="stable")[:N_CLASS_CHANGES] if flat[k]]
-    changes = _table(
+    flat = np.where(np.eye(len(changed), dtype=bool), 0, counts).ravel()
+    largest = [divmod(k, len(changed)) for k in np.argsort(-flat, kind="stable")[:N_CLASS_CHANGES] if flat[k]]
+    changes = table(
         "Most common changes of class",
         ("from", "to", "items"),
-        ((table.index[i], table.index[j], counts[i, j]) for i, j in largest),
+        ((changed.index[i], changed.index[j], counts[i, j]) for i, j in largest),
         n_text=2,
     )
     caption = "How many items changed from the class of a row to the class of a column."
-    return first + _pair(_plot("classes", "Who changed class", plots.class_matrix(result), caption), changes) + sizes
+    return (
+        first + side_by_side(plot("classes", "Who changed class", plots.class_matrix(result), caption), changes) + sizes
+    )
 
 
 def _views(result: Outcome) -> str:
@@ -173,28 +218,88 @@ def _views(result: Outcome) -> str:
     many = (
         f" The {plots.MAX_VIEWS} largest of {len(dependence)} are drawn." if len(dependence) > plots.MAX_VIEWS else ""
     )
-    figures = [_plot("hsic", "Dependence before and after", plots.dependence_bars(result), f"Normalised HSIC.{many}")]
-    if len(weights) > 1 and result.changed:  # a single step has no line to draw; the table says all
+    figures = [plot("hsic", "Dependence before and after", plots.dependence_bars(result), f"Normalised HSIC.{many}")]
+    if len(weights) >= LEAST_STEPS and result.changed:
         caption = f"A heavier view counts more.{many}"
-        figures.insert(0, _plot("weights", "Weights along the steps", plots.weight_lines(result), caption))
+        figures.insert(0, plot("weights", "Weights along the steps", plots.weight_lines(result), caption))
     rows = [
         (
             view,
-            *(three_decimals(weights[view].iloc[step]) if result.changed else "unused" for step in (0, -1)),
+            three_decimals(weights[view].iloc[-1]) if result.changed else "unused",
             *(three_decimals(row[when]) for when in ("before", "after")),
             "<0.001" if row["p_value"] < 0.001 else three_decimals(row["p_value"]),
+            "yes" if row["p_value"] < LEVEL else "no sign of it",
         )
         for view, row in dependence.iterrows()
     ]
-    header = ("view", "weight at the start", "weight at the end", "HSIC before", "HSIC after", "p-value")
+    header = ("view", "weight", "HSIC before", "HSIC after", "p-value", "related to the predictions")
     return (
-        "<p>A view's weight says how much it counts for the next step. Normalised HSIC measures any kind of dependence "
-        "between predictions and a view: 0 is none, 1 the most. The p-value is how often independent data would show "
-        "as much as the initial predictions do, times the number of views; below "
-        f"{LEVEL} a view is said to depend on them.</p>\n"
-        + _pair(*figures)
-        + _table("Views: weight and dependence", header, rows)
+        _worth(result)
+        + paragraphs(
+            "A view is a set of features of the items that the predictor never saw. Its weight says how much it "
+            "counted. Normalised HSIC measures any kind of dependence between predictions and a view: 0 is none, 1 the "
+            "most. The p-value is how often independent data would show as much as the initial predictions do, times "
+            f"the number of views; below {LEVEL} a view is said to be related to them."
+        )
+        + table("Views: weight and dependence", header, rows)
+        + side_by_side(*figures)
     )
+
+
+def _worth(result: Outcome) -> str:
+    """Return what each view is worth, from results that know it."""
+    gains = getattr(result, "view_gains", None)
+    if gains is None:
+        return ""
+    header = ("view", *map(str, gains.columns))
+    return table("What each view is worth", header, ((view, *row) for view, *row in gains.itertuples()))
+
+
+def _uncertainty(result: Outcome) -> str:
+    if result.uncertainty is None:
+        return paragraphs(
+            f"Method {result.method!r} gives none here. With labels, method 'auto' says how far each item's label may "
+            "be from what is expected."
+        )
+    known = result.uncertainty[np.isfinite(result.uncertainty)]
+    if not len(known):
+        return paragraphs("No item has a view, so that none has a figure.")
+    compared = result.evidence is not None and result.evidence.noun == "comparison"
+    unit = (
+        "of a class's share" if result.task == "classification" else "of the predictions" if compared else "of labels"
+    )
+    low, middle, high = np.quantile(known, (0.1, 0.5, 0.9))
+    rows = (
+        ("the surest tenth of the items", f"at most {significant(low)}"),
+        ("half of the items", f"at most {significant(middle)}"),
+        ("the least sure tenth of the items", f"at least {significant(high)}"),
+    )
+    lacking = len(result.uncertainty) - len(known)
+    rest = f" {amount(lacking, 'item')} without any view have none." if lacking else ""
+    return paragraphs(
+        "The uncertainty of an item is the standard deviation of the label that it would get: about two labels in "
+        f"three are expected to be that close to what is expected of them.{rest}"
+    ) + table(f"Uncertainty, in units {unit}", ("which items", "uncertainty"), rows)
+
+
+def _label_next(result: Outcome) -> str:
+    if result.suggested is None or not len(result.suggested):
+        return paragraphs(f"Method {result.method!r} does not say which items to label; method 'auto' does.")
+    chosen = result.suggested[:N_SUGGESTED]
+    key = "item" if result.index is None else str(result.index.name or "id")
+    said = "These are not drawn at random: they teach more than random ones, but judge a gain less fairly."
+    if chosen.ndim == 2:
+        pairs = zip(*(plots.item_names(result, side) for side in chosen.T), strict=True)
+        first = "Answers to “which of these two is higher?” that are expected to teach most, the best first."
+        return paragraphs(f"{first} {said}") + table("Pairs to compare next", (key, "or"), pairs, n_text=2)
+    columns: dict[str, Any] = {key: plots.item_names(result, chosen)}
+    if result.initial.ndim == 1:
+        columns["prediction now"] = result.predictions[chosen]
+    if result.uncertainty is not None:
+        columns["uncertainty"] = result.uncertainty[chosen]
+    first = "Items whose labels are expected to teach most, the best first."
+    rows = zip(*columns.values(), strict=True)
+    return paragraphs(f"{first} {said}") + table("Items to label next", tuple(columns), rows)
 
 
 def _movers(result: Outcome) -> str:
@@ -211,97 +316,33 @@ def _movers(result: Outcome) -> str:
             names, classes[before.argmax(axis=1)], classes[new], before[rows_of, new], after[rows_of, new], strict=True
         )
         caption = f"The {amount(len(items), 'item')} whose class scores changed most, with the score of the class after"
-        return _table(caption, titles, rows, n_text=3)
-    table = result.table().iloc[items]
+        return table(caption, titles, rows, n_text=3)
+    moved = result.table().iloc[items]
     header = (key, "score before", "score after", "rank before", "rank after", "places")
     rows = zip(
         names,
-        table["initial"],
-        table["prediction"],
-        table["rank_before"],
-        table["rank_after"],
-        (f"{int(places):+,}" for places in table["rank_before"] - table["rank_after"]),
+        moved["initial"],
+        moved["prediction"],
+        moved["rank_before"],
+        moved["rank_after"],
+        (f"{int(places):+,}" for places in moved["rank_before"] - moved["rank_after"]),
         strict=True,
     )
     measure = "rank" if result.task == "ranking" else "prediction"
     caption = f"The {amount(len(items), 'item')} whose {measure} changed most; rank 1 is the highest score"
-    return _table(caption, header, rows)
+    return table(caption, header, rows)
 
 
-def _evidence(result: Outcome) -> str:
-    evidence = result.evidence
-    if evidence is None:
-        return (
-            "<p>There were no labels, so nothing here says whether the new predictions are better. A few dozen known "
-            "values or comparisons, passed as labels, would.</p>"
-        )
-    verdict = evidence_verdict(evidence)
-    text = f"{verdict[0].upper()}{verdict[1:]}."
-    figures = []
-    if judged(evidence):
-        text = f"{evidence.sentence} {text}"
-        whose = "" if evidence.accepted else " of the candidate that was turned down"
-        caption = f"The gain{whose} on {evidence.noun}s that did not choose anything, with its 95% interval. "
-        caption += "Right of the line is better."
-        figures.append(_plot("gain", f"Gain on held-out {evidence.noun}s", plots.gain_interval(evidence), caption))
-    if "score" in result.history and len(result.history) > 1:
-        caption = (
-            "On the very labels that chose the setting and the number of steps, and so a little too good; "
-            "judge by held-out labels."
-        )
-        figures.append(_plot("steps", "Score along the steps", plots.score_steps(result, evidence.metric), caption))
-    return f"<p>{escape(text)}</p>\n" + _pair(*figures)
-
-
-def _settings(result: Outcome) -> str:
+def _settings(result: Outcome, origin: Origin) -> str:
     settings = [("method", result.method), ("task", result.task)]
     settings += [(name, _setting(value)) for name, value in result.params.items()]
     versions = [("Python", platform.python_version()), *((name, version(name)) for name in PACKAGES)]
-    return _pair(
-        _table("Settings, chosen ones included", ("setting", "value"), settings, n_text=2),
-        _table("Versions when this report was written", ("package", "version"), versions, n_text=2),
-    )
+    return side_by_side(
+        table("Settings, chosen ones included", ("setting", "value"), settings, n_text=2),
+        table("Versions when this report was written", ("package", "version"), versions, n_text=2),
+    ) + table("Where it comes from", ("what", "name"), [*origin, ("date", date.today().isoformat())], n_text=2)
 
 
 def _setting(value: Any) -> str:
-    return str(value.item() if isinstance(value, np.generic) else value)
-
-
-def _pair(*parts: str) -> str:
-    return f'<div class="pair">\n{"".join(parts)}</div>\n'
-
-
-def _plot(name: str, heading: str, figure: plots.Figure, caption: str) -> str:
-    """Return a figure with its data beside it, its text alternative and its caption."""
-    alt, height = escape(figure["layout"]["meta"]["alt"]), figure["layout"]["height"]
-    # "<" could end the script element early; JSON may write it as an escape instead.
-    data = json.dumps(figure | {"config": plots.CONFIG}, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
-    return (
-        f'<figure aria-labelledby="plot-{name}-heading">\n<h3 id="plot-{name}-heading">{escape(heading)}</h3>\n'
-        f'<div role="img" aria-label="{alt}" data-figure="data-{name}" style="height:{height}px"></div>\n'
-        f"<figcaption>{escape(caption)}</figcaption>\n</figure>\n"
-        f'<script type="application/json" id="data-{name}">{data}</script>\n'
-    )
-
-
-def _table(caption: str, header: Sequence[str], rows: Iterable[Iterable[Any]], n_text: int = 1) -> str:
-    """Return a table that scrolls by itself in a narrow window; a row's first cell is its heading.
-
-    The first ``n_text`` columns are text, the others numbers.
-    """
-    kinds = [""] * n_text + [' class="number"'] * (len(header) - n_text)
-    head = "".join(f'<th scope="col"{kind}>{escape(name)}</th>' for name, kind in zip(header, kinds, strict=True))
-    body = ""
-    for first, *others in rows:
-        cells = "".join(f"<td{kind}>{_cell(value)}</td>" for value, kind in zip(others, kinds[1:], strict=True))
-        body += f'<tr><th scope="row">{_cell(first)}</th>{cells}</tr>\n'
-    return (
-        f'<div class="table" role="region" aria-label="{escape(caption)}" tabindex="0"><table>\n'
-        f"<caption>{escape(caption)}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table></div>\n"
-    )
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, (int, np.integer)):
-        return f"{value:,}"
-    return significant(float(value)) if isinstance(value, (float, np.floating)) else escape(str(value))
+    value = value.item() if isinstance(value, np.generic) else value
+    return significant(value) if isinstance(value, float) else str(value)

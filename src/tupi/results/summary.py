@@ -3,18 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from tupi.embedding.relevance import LEVEL
-from tupi.judging.evidence import Evidence, amount
+from tupi.judging.evidence import MIN_LABELS, Evidence, amount
 from tupi.judging.metrics import metric_named
 from tupi.results.outcome import Outcome
 
 N_NAMES = 5  # more names than that are counted, not listed
 EVEN = 1.25  # weights within this factor are about the same
 NOUNS = {"ranking": "scores", "regression": "predictions", "classification": "class scores"}
+ENOUGH = 30  # labels that usually tell whether there is a gain, see docs/labels.md
+MOST_MORE = 1_000  # nobody labels more than that to settle a small difference
+POWER = ((1.96 + 0.84) / 1.96) ** 2  # as many more labels as make an interval exclude zero four times in five
+
+# What each metric says, for somebody who has never heard of it.
+MEANINGS = {
+    "pairwise accuracy": "Pairwise accuracy is the share of pairs of items that are in the right order: tossing a coin "
+    "gets 50%, and a perfect ranking 100%.",
+    "accuracy": "Accuracy is the share of items whose most likely class is the right one.",
+    "R²": "R² is the share of the differences between labels that the predictions explain: 1 is perfect, and 0 is no "
+    "better than the same value for every item.",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What to do with a result.
+
+    Attributes
+    ----------
+    kind : {"use", "care", "leave", "label"}
+        Use the new predictions, use them with care, leave the old ones as they are, or get labels first.
+    head : str
+        The same as a short sentence.
+    step : str
+        What to do next, as a sentence that begins with a small letter.
+    """
+
+    kind: str
+    head: str
+    step: str
 
 
 def summary(result: Outcome) -> list[str]:
@@ -78,21 +110,54 @@ def evidence_verdict(evidence: Evidence) -> str:
 
 def next_step(result: Outcome) -> str:
     """Return what to do with the result, as a sentence."""
-    evidence = result.evidence
+    return verdict(result).step
+
+
+def verdict(result: Outcome) -> Verdict:
+    """Return whether to use the new predictions, and what to do next."""
+    evidence, noun = result.evidence, NOUNS[result.task]
+    use, leave = f"Use the new {noun}", f"Leave the {noun} as they are."
+    if evidence is None and not result.changed:
+        step = "keep the predictions that you have; without labels nothing was found that speaks for a change."
+        return Verdict("leave", leave, f"{step} About {ENOUGH} labels of items drawn at random may find more.")
     if evidence is None:
-        return (
-            "label a few dozen items drawn at random and run this again with those labels: nothing else tells whether "
-            "the new predictions are better."
+        step = (
+            f"label about {ENOUGH} items drawn at random and run this again with those labels: nothing else tells "
+            "whether the new predictions are better."
         )
+        return Verdict("label", f"Get about {ENOUGH} labels first.", step)
     if not judged(evidence):
-        return f"add {evidence.noun}s, until there are enough to judge the change, and run this again."
+        more = max(ENOUGH - evidence.n_labels, MIN_LABELS)
+        step = f"add {evidence.noun}s, until there are enough to judge the change, and run this again."
+        return Verdict("label", f"Get about {more} more {evidence.noun}s first.", step)
     if not result.changed or not evidence.accepted:
-        return "keep the predictions that you have; other features, or more labels, may change that."
+        step = "keep the predictions that you have; other features, or more labels, may change that."
+        return Verdict("leave", leave, step)
     if evidence.low > 0:
-        return "use the new predictions."
+        return Verdict("use", f"{use}.", "use the new predictions.")
     if evidence.high < 0:
-        return 'keep the predictions that you have, or try another method, such as "auto".'
-    return "use the new predictions with care, or add labels until they tell whether these are better."
+        step = 'keep the predictions that you have, or try another method, such as "auto".'
+        return Verdict("leave", leave, step)
+    if evidence.gain <= 0:
+        step = f"keep the predictions that you have, or add {evidence.noun}s: so far they show no gain."
+        return Verdict("leave", leave, step)
+    step = "use the new predictions with care, "
+    if (more := labels_needed(evidence)) > MOST_MORE:
+        step += f"since the gain, if there is one, is too small for {evidence.noun}s to show."
+    else:
+        step += f"or add about {more:,} {evidence.noun}s, which would probably tell whether these are better."
+    return Verdict("care", f"{use} with care.", step)
+
+
+def labels_needed(evidence: Evidence) -> int:
+    """Return about how many more labels would confirm a gain like that so far, four times in five.
+
+    Intervals narrow with the square root of the number of labels.
+    """
+    half = (evidence.high - evidence.low) / 2
+    with np.errstate(over="ignore"):
+        more = evidence.n_labels * (POWER * np.square(half / evidence.gain) - 1)
+    return int(10 * np.ceil(np.clip(more, 1, 10 * MOST_MORE) / 10))
 
 
 def significant(value: float) -> str:
