@@ -3,14 +3,62 @@
 import pkgutil
 import re
 import runpy
+import shlex
 import subprocess
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+import tupi
 from tests import run_readme
+from tupi.cli.group import tupi as command
 
 ROOT = Path(__file__).parents[1]
+PAGES = sorted(path.name for path in ROOT.glob("docs/*.md"))
+EXAMPLE = re.compile(r"^(<!-- not run: .+ -->\n)?```(python|bash)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def examples(page):
+    """Return the language and text of a page's examples, but for those that say why they do not run."""
+    found = EXAMPLE.findall((ROOT / "docs" / page).read_text())
+    return [(language, text) for excuse, language, text in found if not excuse]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if examples(page)])
+def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
+    """From top to bottom: Python shares its names, and commands read the files that Python wrote."""
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "__main__"}
+    for language, text in examples(page):
+        if language == "python":
+            exec(compile(text, page, "exec"), names)
+            continue
+        for line in text.replace("\\\n", " ").splitlines():
+            words = shlex.split(line, comments=True)
+            assert words[0] == "tupi", line
+            outcome = CliRunner().invoke(command, words[1:])
+            assert outcome.exit_code == 0, outcome.output
+
+
+def test_the_reference_lists_what_people_may_use():
+    page = (ROOT / "docs" / "api.md").read_text()
+    for name in set(tupi.__all__) - {"methods"}:
+        assert re.search(rf"^::: tupi\.(?:[a-z_.]+\.)?{name}$", page, re.MULTILINE), name
+
+
+def test_the_site_is_whole_and_asks_no_other_machine_for_anything(tmp_path):
+    """A broken link, a page that nothing leads to, or a docstring that cannot be read makes the build fail."""
+    config = pytest.importorskip("mkdocs.config").load_config(str(ROOT / "mkdocs.yml"), site_dir=str(tmp_path))
+    build = pytest.importorskip("mkdocs.commands.build").build
+    build(config)
+    pages = {path.name: path.read_text() for path in tmp_path.glob("*.html")}
+    assert {Path(page).stem for page in PAGES} <= {Path(page).stem for page in pages}
+    for name, text in pages.items():
+        fetched = re.findall(r"<(?:script|img|iframe|source)[^>]*\ssrc=[\"']?([^\"' >]+)", text)
+        fetched += re.findall(r"<link[^>]*\srel=[\"']?(?:stylesheet|preload|preconnect)[^>]*", text)
+        assert [url for url in fetched if "//" in url] == [], name
+        assert 'class="mermaid"' not in text  # the theme would fetch what draws it
 
 
 def test_the_readmes_examples_that_run_are_those_that_the_script_names(monkeypatch):

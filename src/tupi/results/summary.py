@@ -16,7 +16,7 @@ from tupi.results.outcome import Outcome
 N_NAMES = 5  # more names than that are counted, not listed
 EVEN = 1.25  # weights within this factor are about the same
 NOUNS = {"ranking": "scores", "regression": "predictions", "classification": "class scores"}
-ENOUGH = 30  # labels that usually tell whether there is a gain, see docs/labels.md
+ENOUGH = 30  # labels that usually show a large gain; small ones take more, see docs/labels.md
 MOST_MORE = 1_000  # nobody labels more than that to settle a small difference
 POWER = ((1.96 + 0.84) / 1.96) ** 2  # as many more labels as make an interval exclude zero four times in five
 
