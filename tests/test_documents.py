@@ -41,6 +41,16 @@ def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
             assert outcome.exit_code == 0, outcome.output
 
 
+def test_the_failure_that_is_described_still_happens():
+    """Otherwise docs/distrust.md has to tell of another."""
+    names = {}
+    exec(examples("distrust.md")[0][1], names)
+    before, after = (
+        tupi.pairwise_accuracy(f, names["quality"]) for f in (names["scores"], names["result"].predictions)
+    )
+    assert after < before - 0.1
+
+
 def test_the_reference_lists_what_people_may_use():
     page = (ROOT / "docs" / "api.md").read_text()
     for name in set(tupi.__all__) - {"methods"}:
@@ -67,7 +77,7 @@ def test_the_readmes_examples_that_run_are_those_that_the_script_names(monkeypat
     assert run_readme.main() == 0
     blocks = run_readme.BLOCK.findall((ROOT / "README.md").read_text())
     expected = [text for language, text in blocks if language == "python" or text.startswith("tupi ")]
-    assert len(ran) == len(expected) > 2
+    assert len(ran) == len(expected) > 1
     assert run_readme.__doc__.endswith("each ```python block, and each ```bash block that begins with `tupi`.")
 
 
