@@ -11,6 +11,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 $(VENV)/.demo: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(INSTALL) --no-compile --editable ".[report]"
+	$(BIN)/python -m pip uninstall --quiet --yes setuptools pip  # 27 MB; `make test` brings pip back
 	touch $@
 
 # Everything: all extras, and the tools of whoever works on it.
