@@ -270,7 +270,7 @@ def test_the_verdict_comes_first(case, head):
 
 
 def test_the_metric_of_every_result_is_explained():
-    assert {metric.name for metric in METRICS} == set(MEANINGS)
+    assert {metric.name for metric in METRICS} <= set(MEANINGS)
     assert MEANINGS["pairwise accuracy"] in Page(render(labelled())).text
 
 

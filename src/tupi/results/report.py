@@ -131,7 +131,7 @@ def _verdict(result: Outcome) -> str:
     found = verdict(result)
     done, views, judgement = summary(result)
     step = "" if found.kind == "use" else f"What to do: {found.step}"
-    meaning = "" if result.evidence is None else MEANINGS[result.evidence.metric]
+    meaning = "" if result.evidence is None else MEANINGS.get(result.evidence.metric, "")
     reasons = paragraphs(*filter(None, (f"{judgement[0].upper()}{judgement[1:]}", step, meaning)))
     key = "".join(f"<div><dt>{escape(what)}</dt><dd>{escape(value)}</dd></div>" for what, value in key_figures(result))
     notes = "".join(f"<li>{escape(note)}</li>" for note in result.notes)
