@@ -186,9 +186,15 @@ def test_a_notebook_shows_names_and_no_markup_of_theirs():
     ],
 )
 def test_what_to_do_follows_the_interval(changes, kind, says):
-    found = verdict(labelled(evidence=evidence(**changes)))
+    found = verdict(scores(2_000, evidence=evidence(**changes)))
     assert found.kind == kind
     assert says in found.step
+
+
+def test_no_more_labels_are_asked_for_than_there_are_items():
+    unclear = evidence(after=0.82, low=-0.02, high=0.06)
+    assert "too small for labels to show" in verdict(scores(400, evidence=unclear)).step
+    assert "add about 360 labels" in verdict(scores(411, evidence=unclear)).step
 
 
 def test_without_labels_a_change_needs_them_and_no_change_does_not():

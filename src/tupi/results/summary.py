@@ -142,7 +142,8 @@ def verdict(result: Outcome) -> Verdict:
         step = f"keep the predictions that you have, or add {evidence.noun}s: so far they show no gain."
         return Verdict("leave", leave, step)
     step = "use the new predictions with care, "
-    if (more := labels_needed(evidence)) > MOST_MORE:
+    unlabelled = result.initial.shape[0] - evidence.n_labels if evidence.noun == "label" else MOST_MORE
+    if (more := labels_needed(evidence)) > min(MOST_MORE, unlabelled):
         step += f"since the gain, if there is one, is too small for {evidence.noun}s to show."
     else:
         step += f"or add about {more:,} {evidence.noun}s, which would probably tell whether these are better."
