@@ -80,6 +80,13 @@ def test_the_readmes_examples_that_run_are_those_that_the_script_names(monkeypat
     assert run_readme.__doc__.endswith("each ```python block, and each ```bash block that begins with `tupi`.")
 
 
+def test_the_links_of_the_readme_lead_somewhere():
+    """Those of the site's pages are checked when it is built."""
+    links = re.findall(r"\]\(([^)#]+)", (ROOT / "README.md").read_text())
+    assert len(links) > 10
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
 def test_a_changelog_without_a_release_speaks_of_no_earlier_one():
     text = (ROOT / "CHANGELOG.md").read_text()
     if text.count("\n## ") == 1:  # Unreleased alone
