@@ -59,8 +59,8 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     """Import what people ask for when they do: all of it together takes two seconds."""
-    if name == "methods":
-        return import_module("tupi.methods")
+    if name in ("methods", "torch"):
+        return import_module(f"tupi.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'tupi' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_HOMES[name]), name)
