@@ -162,7 +162,7 @@ def denoise_prepared(prepared: Prepared, method: Method, callback: Watch | None 
         columns=columns_table(problem.encodings.values()),
         library=problem.library,
         suggested=None if fit.suggested is None else prepared.items[fit.suggested],
-        seen=prepared.once("seen", lambda: Seen.of(problem)),
+        seen=prepared.once("seen", lambda: Seen.of(problem, problem.initial)),
     )
 
 

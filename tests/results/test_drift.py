@@ -88,12 +88,13 @@ def test_classes_are_compared_together():
 def test_the_sample_is_small_and_travels_as_arrays(monkeypatch):
     problem = make_problem(SCORES, {"wide": np.tile(VIEWS["near"], 3), "text": np.where(TRUTH > 0, "yes!", "no!")})
     monkeypatch.setattr(seen, "VALUES", 7 * 150)
-    sample = Seen.of(problem)
-    assert len(sample.items) == 150
+    sample = Seen.of(problem, problem.initial)
+    assert len(sample.predictions) == 150
     assert [rows.shape for rows in sample.rows] == [(150, 6), (150, 1)]
     assert {rows.dtype for rows in sample.rows} == {np.dtype("float32")}
     again = Seen.from_arrays(sample.to_arrays())
-    assert again.names == sample.names
+    assert (again.n, again.names) == (sample.n, sample.names) == (600, ("wide", "text"))
+    np.testing.assert_array_equal(again.predictions, sample.predictions)
     for name in ("rows", "centers"):
         for one, other in zip(getattr(again, name), getattr(sample, name), strict=True):
             np.testing.assert_array_equal(one, other)

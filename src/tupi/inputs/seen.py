@@ -30,8 +30,10 @@ class Seen:
 
     Attributes
     ----------
-    items : ndarray of shape (k,)
-        Their positions among all items.
+    n : int
+        How many items there were in all.
+    predictions : ndarray of shape (k,) or (k, c)
+        The initial predictions of the items that are kept.
     names : tuple of str
         The views.
     centers : tuple of ndarray of shape (d,)
@@ -42,20 +44,22 @@ class Seen:
         How the columns of each view became numbers, if they were none.
     """
 
-    items: NDArray[np.int64]
+    n: int
+    predictions: NDArray[np.float64]
     names: tuple[str, ...]
     centers: tuple[Array, ...]
     rows: tuple[Array, ...]
     encodings: tuple[Encoding | None, ...]
 
     @classmethod
-    def of(cls, problem: Problem) -> Seen:
-        """Return some items of a problem."""
+    def of(cls, problem: Problem, initial: NDArray[np.float64]) -> Seen:
+        """Return some items of a problem, whose predictions came in as ``initial``."""
         size = int(np.clip(VALUES // sum(view.d for view in problem.views), FEWEST, MOST))
         items = np.unique(np.linspace(0, problem.n - 1, size).astype(np.int64))
         taken = [_taken(view, items) for view in problem.views]
         return cls(
-            items,
+            problem.n,
+            initial[items],
             tuple(problem.names),
             tuple(center for center, _ in taken),
             tuple(rows for _, rows in taken),
@@ -102,7 +106,11 @@ class Seen:
 
     def to_arrays(self) -> dict[str, Array]:
         """Return everything as plain arrays, from which `from_arrays` makes the same."""
-        arrays: dict[str, Array] = {"items": self.items, "names": np.array(self.names, str)}
+        arrays: dict[str, Array] = {
+            "n": np.array(self.n),
+            "predictions": self.predictions,
+            "names": np.array(self.names, str),
+        }
         for k, encoding in enumerate(self.encodings):
             arrays |= {f"center{k}": self.centers[k], f"rows{k}": self.rows[k]}
             if encoding is not None:
@@ -115,7 +123,8 @@ class Seen:
         names = tuple(str(name) for name in arrays["names"])
         texts = [arrays.get(f"encoding{k}") for k in range(len(names))]
         return cls(
-            arrays["items"],
+            int(arrays["n"]),
+            arrays["predictions"],
             names,
             tuple(arrays[f"center{k}"] for k in range(len(names))),
             tuple(arrays[f"rows{k}"] for k in range(len(names))),

@@ -62,7 +62,7 @@ def drift(result: Outcome, predictions: Any, features: Any) -> Drift:
         )
     index = predictions.index if isinstance(predictions, (pd.Series, pd.DataFrame)) else None
     new = np.asarray(as_numbers("predictions", as_pandas("predictions", predictions)), np.float64)
-    before = result.initial[seen.items]
+    before = seen.predictions
     if new.ndim == 2 and new.shape[1] == 1 and before.ndim == 1:
         new = new[:, 0]
     if new.shape[1:] != before.shape[1:] or len(new) < MIN_ITEMS or not np.isfinite(new).all():
@@ -77,7 +77,7 @@ def drift(result: Outcome, predictions: Any, features: Any) -> Drift:
     table = _table(found)
     weights = result.weights.iloc[-1]
     unused = [name for name in seen.names if weights.get(name, np.nan) == 0]
-    return _said(table, unused, len(new), len(result.initial))
+    return _said(table, unused, len(new), seen.n)
 
 
 def _table(found: list[tuple[str, Any, Any]]) -> pd.DataFrame:
