@@ -228,7 +228,7 @@ class TupiDenoiser(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = self.predictions is None
-        tags.input_tags.allow_nan = self.impute is not None
+        tags.input_tags.allow_nan = self.impute is not None and self.predictions is None  # views may have gaps only
         return tags
 
     def report(self, path: str | Path) -> Path:
@@ -261,7 +261,7 @@ class TupiDenoiser(BaseEstimator):
             validate_data(self, X, reset=fitting, skip_check_array=True)
             rows = X.set_axis(index, axis=0)
         else:
-            at_least = 1 + (self.predictions is not None and self.views is None)
+            at_least = 2 if fitting and self.predictions is not None and self.views is None else 1
             limits = {"ensure_min_samples": MIN_ITEMS if fitting else 1, "ensure_min_features": at_least}
             checks = {"dtype": "numeric", "ensure_all_finite": "allow-nan", "reset": fitting, **limits}
             X = unmasked(X) if np.ma.isMaskedArray(X) else X  # scikit-learn drops masks
