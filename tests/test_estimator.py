@@ -233,6 +233,24 @@ def test_predictions_beside_the_features_are_routed(shrinking):
     assert set(routing.predict.requests) == set(routing.score.requests) == {"predictions"}
 
 
+def test_labels_and_groups_reach_denoise(monkeypatch):
+    passed = {}
+
+    def denoise(predictions, features, **options):
+        passed.update(options)
+        options.pop("groups", None)
+        return tupi.denoise(predictions, features, **options)
+
+    monkeypatch.setattr("tupi.estimator.denoise", denoise)
+    groups = np.arange(80) % 4
+    tupi.TupiDenoiser(**QUICK, params={"alpha": 2.0}).fit(X, SCORES, labels=KNOWN, groups=groups)
+    assert passed["groups"] is groups
+    assert passed["labels"] is KNOWN
+    assert passed["alpha"] == 2.0
+    tupi.TupiDenoiser(**QUICK).fit(X, KNOWN, predictions=SCORES)
+    np.testing.assert_array_equal(passed["labels"], KNOWN)
+
+
 @predicts
 def test_a_search_over_labels_scores_real_predictions_of_new_items():
     grid = {"params": [{"n_iter": 1}, {"n_iter": 10}]}

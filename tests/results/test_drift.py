@@ -110,6 +110,19 @@ def test_numbers_far_from_zero_keep_their_differences():
     np.testing.assert_allclose(np.diff(result.seen.rows[0][:, 0]), 1.0, atol=1e-3)
 
 
+@pytest.mark.parametrize("kind", ["npy", "parquet"])
+def test_views_in_files_are_sampled_and_compared(kind, tmp_path, monkeypatch):
+    monkeypatch.setattr("tupi.inputs.views.IN_MEMORY", 0)
+    for name, rows in {"old": OLD["near"], "new": NEW["near"]}.items():
+        if kind == "npy":
+            np.save(tmp_path / f"{name}.npy", rows)
+        else:
+            pd.DataFrame(rows, columns=["a", "b"]).to_parquet(tmp_path / f"{name}.parquet", index=False)
+    result = tupi.denoise(SCORES[:N], {"near": tmp_path / f"old.{kind}"}, method="tupi", n_iter=1)
+    np.testing.assert_allclose(result.seen.rows[0], OLD["near"] - OLD["near"].mean(axis=0), atol=1e-6)
+    assert not result.drift(SCORES[N:], {"near": tmp_path / f"new.{kind}"}).drifted
+
+
 @pytest.mark.parametrize(
     ("predictions", "features", "sentence"),
     [
