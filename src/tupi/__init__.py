@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # what `__getattr__` brings when it is asked for
     from tupi.api import denoise
     from tupi.compare import Comparison, compare
     from tupi.embedding.hsic import hsic
-    from tupi.estimator import TupiDenoiser
+    from tupi.estimator import LabelledKFold, TupiDenoiser
     from tupi.inputs.labels import Pairs, Values
     from tupi.judging.evidence import Evidence
     from tupi.judging.metrics import pairwise_accuracy
@@ -26,6 +26,7 @@ __all__ = [
     "Denoised",
     "Evidence",
     "InputError",
+    "LabelledKFold",
     "Pairs",
     "Step",
     "TupiDenoiser",
@@ -44,6 +45,7 @@ _HOMES = {
     "Denoised": "tupi.results.result",
     "Evidence": "tupi.judging.evidence",
     "InputError": "tupi.runtime.errors",
+    "LabelledKFold": "tupi.estimator",
     "Pairs": "tupi.inputs.labels",
     "Step": "tupi.algorithm.denoiser",
     "TupiDenoiser": "tupi.estimator",
@@ -59,8 +61,8 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     """Import what people ask for when they do: all of it together takes two seconds."""
-    if name == "methods":
-        return import_module("tupi.methods")
+    if name in ("methods", "torch"):
+        return import_module(f"tupi.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'tupi' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_HOMES[name]), name)

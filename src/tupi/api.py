@@ -17,6 +17,7 @@ from tupi.embedding.prepared import Prepared, Progress, silent
 from tupi.inputs.checks import check_seed
 from tupi.inputs.labels import Labels
 from tupi.inputs.problem import make_problem, standardize
+from tupi.inputs.seen import Seen
 from tupi.inputs.tables import columns_table
 from tupi.inputs.types import Column, DaskClient, Features, Lazy, Table
 from tupi.judging.evidence import judge, stated
@@ -161,6 +162,7 @@ def denoise_prepared(prepared: Prepared, method: Method, callback: Watch | None 
         columns=columns_table(problem.encodings.values()),
         library=problem.library,
         suggested=None if fit.suggested is None else prepared.items[fit.suggested],
+        seen=prepared.once("seen", lambda: Seen.of(problem, problem.initial)),
     )
 
 

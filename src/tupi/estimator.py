@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.model_selection import BaseCrossValidator, KFold
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tupi.api import denoise
@@ -15,22 +19,52 @@ from tupi.inputs.checks import MIN_ITEMS
 from tupi.inputs.labels import Labels
 from tupi.inputs.numbers import unmasked
 from tupi.inputs.types import Column, Table
+from tupi.judging.metrics import pairwise_accuracy
 from tupi.methods import Method
 from tupi.results.result import Denoised
 from tupi.runtime.errors import InputError
 
+Which = slice | int | str | Sequence[int] | Sequence[str]  # columns of X
+
+
+def _knows_predictions(estimator: TupiDenoiser) -> bool:
+    """Return whether new items can be predicted: not where ``y`` held the predictions, which nobody has for them."""
+    if getattr(estimator, "y_is_predictions_", False):
+        raise AttributeError(
+            "TupiDenoiser was fitted with the initial predictions as y, so it does not know where to find those of new "
+            "items; accepted: TupiDenoiser(predictions=column of X), or fit(X, y, predictions=...), where y are labels."
+        )
+    return True
+
+
+def _has_classes(estimator: TupiDenoiser) -> bool:
+    return estimator.task == "classification" and _knows_predictions(estimator)
+
 
 class TupiDenoiser(BaseEstimator):
-    """Improve predictions with features, transductively: there is no `predict` for other items.
+    """Improve predictions with features.
+
+    The initial predictions come in one of three ways, and ``y`` depends on it:
+
+    - they are columns of ``X``: ``TupiDenoiser(predictions="score").fit(X, y)``. Then ``y`` holds labels, NaN or None
+      where they are not known, and everything that scikit-learn has works: pipelines, searches, cross-validation;
+    - they are given beside ``X``: ``fit(X, y, predictions=scores)`` and ``predict(X, predictions=scores)``; ``y`` as
+      above. In searches and pipelines they have to be requested, ``set_fit_request(predictions=True)``;
+    - they are ``y``: ``fit(X, scores, labels=...)``. That is for the items at hand only; there is no `predict`.
 
     Parameters
     ----------
     method : str or Method
         As in `tupi.denoise`.
+    predictions : int, str, slice or list, optional
+        The column of ``X`` with the initial predictions; one for each class for classification.
     views : dict of {str: list of int, slice or list of str}, optional
-        Which columns of ``X`` form which view; None takes all as one view.
-    task : {"ranking", "regression"}
+        Which columns of ``X`` form which view; None takes all but the predictions as one view, ``"features"``.
+    task : {"ranking", "regression", "classification"}
         What the predictions are for.
+    impute : {"median", None}
+        What to do about single missing values within a row of a view: fill in the column's median, or fail. A row that
+        is NaN in all columns of a view means that the item lacks the view.
     random_state : int
         Same seed, same result.
     params : dict, optional
@@ -38,12 +72,16 @@ class TupiDenoiser(BaseEstimator):
 
     Attributes
     ----------
-    denoised_ : ndarray of shape (n,)
+    denoised_ : ndarray of shape (n,) or (n, c)
         The improved predictions.
     result_ : Denoised
-        Everything else.
+        Everything else. It has the ids of the items, if ``X`` is a DataFrame with different ones.
+    classes_ : ndarray of shape (c,)
+        For classification: the classes, by the names of the predictions' columns if they have any.
     n_features_in_ : int
         Number of columns of ``X``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if ``X`` has them.
 
     Examples
     --------
@@ -60,68 +98,284 @@ class TupiDenoiser(BaseEstimator):
         self,
         method: str | Method = "auto",
         *,
-        views: Mapping[str, slice | Sequence[int] | Sequence[str]] | None = None,
+        predictions: Which | None = None,
+        views: Mapping[str, Which] | None = None,
         task: str = "ranking",
+        impute: str | None = "median",
         random_state: int = 0,
         params: dict[str, Any] | None = None,
     ) -> None:
         self.method = method
+        self.predictions = predictions
         self.views = views
         self.task = task
+        self.impute = impute
         self.random_state = random_state
         self.params = params
 
-    def fit(self, X: Table, y: Column, labels: Labels | Column | None = None) -> TupiDenoiser:
-        """Denoise the predictions.
+    def fit(
+        self,
+        X: Table,
+        y: Column | None = None,
+        labels: Labels | Column | None = None,
+        predictions: Table | None = None,
+        groups: Column | None = None,
+    ) -> TupiDenoiser:
+        """Denoise the predictions of these items.
 
         Parameters
         ----------
         X : array_like of shape (n, d)
-            Features of the items.
-        y : array_like of shape (n,)
-            Their initial predictions.
+            Features of the items, and their initial predictions if ``predictions`` of the estimator says so. A
+            DataFrame may have columns of any kind.
+        y : array_like of shape (n,), optional
+            What is known of the items, NaN or None where nothing is; their initial predictions if these come in no
+            other way.
         labels : Values, Pairs or array_like of shape (n,), optional
-            What is known of some items.
+            What is known of some items, if ``y`` does not say it. In cross-validation it must be an array.
+        predictions : array_like of shape (n,) or (n, c), optional
+            The initial predictions, if they are neither in ``X`` nor ``y``.
+        groups : array_like of shape (n,), optional
+            The group of each item, as in `tupi.denoise`.
         """
-        names = getattr(X, "columns", None)
-        plain = [unmasked(each) if np.ma.isMaskedArray(each) else each for each in (X, y)]  # scikit-learn drops masks
-        rows, scores = validate_data(self, *plain, y_numeric=True, dtype="numeric", ensure_min_samples=MIN_ITEMS)
-        if np.iscomplexobj(scores):
-            raise InputError("y: found complex numbers; accepted: real predictions.")
-        columns = {"features": slice(None)} if self.views is None else self.views
-        if not isinstance(columns, Mapping):
-            raise InputError(f"views: found {columns!r}; accepted: a mapping such as {{'color': [0, 1]}}, or None.")
+        apart = predictions is not None
+        if apart and self.predictions is not None:
+            raise InputError(f"predictions: found beside columns {self.predictions!r} of X; accepted: one of the two.")
+        self.y_is_predictions_ = not apart and self.predictions is None
+        if self.y_is_predictions_:
+            predictions = y
+        elif y is not None and labels is not None:
+            raise InputError("labels: found beside y, which holds labels too; accepted: one of the two.")
+        elif y is not None:
+            labels = unmasked(y)
+        scores, views = self._parts(X, predictions, fitting=True)
+        options: dict[str, Any] = {} if groups is None else {"groups": groups}
+        options |= self.params or {}
         result = denoise(
             scores,
-            {name: rows[:, _positions(name, which, names, rows.shape[1])] for name, which in columns.items()},
+            views,
             labels=labels,
             method=self.method,
             task=self.task,
             random_state=self.random_state,
-            **(self.params or {}),
+            impute=self.impute,
+            **options,
         )
         self.result_ = result
         self.denoised_ = result.predictions
+        if self.task == "classification":
+            names = result.classes if isinstance(result, Denoised) else None
+            n_classes = 2 if self.denoised_.ndim == 1 else self.denoised_.shape[1]
+            self.classes_ = np.asarray(range(n_classes) if names is None else names)
         return self
 
-    def fit_predict(self, X: Table, y: Column, labels: Labels | Column | None = None) -> np.ndarray:
-        """Denoise the predictions and return them."""
-        return self.fit(X, y, labels).denoised_
+    def fit_predict(
+        self,
+        X: Table,
+        y: Column | None = None,
+        labels: Labels | Column | None = None,
+        predictions: Table | None = None,
+        groups: Column | None = None,
+    ) -> np.ndarray:
+        """Denoise the predictions of these items and return them; classes for classification."""
+        return self._answer(self.fit(X, y, labels, predictions, groups).denoised_)
+
+    @available_if(_knows_predictions)  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    def predict(self, X: Table, predictions: Table | None = None) -> np.ndarray:
+        """Return improved predictions of other items, or their classes for classification.
+
+        Parameters
+        ----------
+        X : array_like of shape (k, d)
+            Features of the items, in the columns that `fit` saw.
+        predictions : array_like of shape (k,) or (k, c), optional
+            Their initial predictions, if these are not in ``X``.
+        """
+        return self._answer(self._predicted(X, predictions))
+
+    @available_if(_has_classes)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Table, predictions: Table | None = None) -> np.ndarray:
+        """Return improved class probabilities, or scores if these came in, of other items: see `predict`."""
+        return _by_class(self._predicted(X, predictions))
+
+    @available_if(_knows_predictions)  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    def score(self, X: Table, y: Column, predictions: Table | None = None) -> float:
+        """Return how good the predictions of other items are, by those whose truth is known.
+
+        That is pairwise accuracy for ranking (the share of pairs in the right order), R^2 for regression, and accuracy
+        for classification.
+
+        Parameters
+        ----------
+        X, predictions
+            As in `predict`.
+        y : array_like of shape (k,)
+            The truth; NaN or None where it is not known.
+        """
+        truth = np.asarray(unmasked(y))
+        known = ~pd.isna(truth)
+        if not known.any():
+            raise InputError("y: found no value; accepted: the truth of some items.")
+        found = self.predict(X, predictions)
+        if len(found) != len(truth):
+            raise InputError(f"y: found {len(truth)} value(s) for {len(found)} rows of X; accepted: one for each.")
+        found, truth = found[known], truth[known]
+        if self.task == "classification":
+            return float(accuracy_score(truth.astype(found.dtype), found))
+        truth = truth.astype(np.float64)
+        return float(r2_score(truth, found)) if self.task == "regression" else pairwise_accuracy(found, truth)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
+        tags.target_tags.required = self.predictions is None
+        tags.input_tags.allow_nan = self.impute is not None and self.predictions is None  # views may have gaps only
         return tags
 
     def report(self, path: str | Path) -> Path:
         """Write the HTML report of the fitted result."""
+        return self._result("report").report(path)
+
+    def _result(self, caller: str) -> Denoised:
+        """Return the result, if it was computed in memory."""
         check_is_fitted(self, "result_")
         if not isinstance(self.result_, Denoised):
-            raise InputError("report: found a result of a Dask cluster; accepted: one that was computed in memory.")
-        return self.result_.report(path)
+            raise InputError(f"{caller}: found a result of a Dask cluster; accepted: one that was computed in memory.")
+        return self.result_
+
+    def _predicted(self, X: Table, predictions: Table | None) -> np.ndarray:
+        result: Any = self._result("predict")
+        if predictions is None and self.predictions is None:
+            raise InputError("predictions: found None; accepted: the initial predictions of these items, as in fit.")
+        return np.asarray(result.predict(*self._parts(X, predictions, fitting=False)))
+
+    def _answer(self, columns: np.ndarray) -> np.ndarray:
+        """Return predictions as scikit-learn has them: the most likely class for classification."""
+        return self.classes_[_by_class(columns).argmax(axis=1)] if self.task == "classification" else columns
+
+    def _parts(self, X: Any, predictions: Any, fitting: bool) -> tuple[Any, dict[str, Any]]:
+        """Check the columns of ``X`` and return the initial predictions, with ids if there are any, and the views."""
+        mixed = isinstance(X, pd.DataFrame) and any(not pd.api.types.is_numeric_dtype(kind) for kind in X.dtypes)
+        names, index = getattr(X, "columns", None), _ids(X)
+        rows: Any
+        if mixed:
+            validate_data(self, X, reset=fitting, skip_check_array=True)
+            rows = X.set_axis(index, axis=0)
+        else:
+            at_least = 2 if fitting and self.predictions is not None and self.views is None else 1
+            limits = {"ensure_min_samples": MIN_ITEMS if fitting else 1, "ensure_min_features": at_least}
+            checks = {"dtype": "numeric", "ensure_all_finite": "allow-nan", "reset": fitting, **limits}
+            X = unmasked(X) if np.ma.isMaskedArray(X) else X  # scikit-learn drops masks
+            if fitting and self.y_is_predictions_:
+                y = unmasked(predictions) if np.ma.isMaskedArray(predictions) else predictions
+                several = {"multi_output": self.task == "classification", "y_numeric": True}
+                rows, scores = validate_data(self, X, y, **several, **checks)
+                predictions = _like(predictions, scores)
+            else:
+                rows = validate_data(self, X, **checks)
+        d = rows.shape[1]
+        own = np.array([], int)
+        if self.predictions is not None:
+            own = np.arange(d)[_positions("predictions", self.predictions, names, d)]
+            predictions = _columns(rows, own[0] if len(own) == 1 else own)
+        views = {"features": np.setdiff1d(np.arange(d), own)} if self.views is None else self.views
+        if not isinstance(views, Mapping):
+            raise InputError(f"views: found {views!r}; accepted: a mapping such as {{'color': [0, 1]}}, or None.")
+        found = {
+            str(name): _columns(rows, np.arange(d)[_positions(f"views: {name!r}", which, names, d)])
+            for name, which in views.items()
+        }
+        if np.iscomplexobj(predictions):
+            raise InputError("y: found complex numbers; accepted: real predictions.")
+        return _with_ids(predictions, index), found
 
 
-def _positions(view: str, which: Any, names: Any, d: int) -> Any:
+class LabelledKFold(BaseCrossValidator):
+    """Folds over the labels, for searches with few of them: all items without a label are in every training set.
+
+    In each fold some of the labelled items are left out of the fit, are then predicted as new items, and are scored.
+    Plain folds over all items would leave out as large a share of the items without labels, for nothing.
+
+    Parameters
+    ----------
+    n_splits : int
+        How many folds.
+    random_state : int
+        Seed of the order in which labels are dealt out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> y = np.array([1.0, np.nan, 2.0, np.nan])
+    >>> [(train.tolist(), test.tolist()) for train, test in LabelledKFold(2).split(np.zeros((4, 1)), y)]
+    [([0, 1, 3], [2]), ([1, 2, 3], [0])]
+    """
+
+    def __init__(self, n_splits: int = 5, *, random_state: int = 0) -> None:
+        self.n_splits = n_splits
+        self.random_state = random_state
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of folds."""
+        return self.n_splits
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Give the positions of the items to fit and of the labelled items to score, fold by fold.
+
+        Parameters
+        ----------
+        X, groups
+            Not looked at.
+        y : array_like of shape (n,)
+            Labels, NaN or None where they are not known.
+        """
+        if y is None:
+            raise InputError("y: found None; accepted: labels, NaN or None where they are not known.")
+        values = np.asarray(unmasked(y))
+        labelled = np.flatnonzero(~pd.isna(values))
+        if len(labelled) < self.n_splits:
+            raise InputError(
+                f"y: found {len(labelled)} label(s); accepted: one or more for each of {self.n_splits} folds."
+            )
+        folds = KFold(self.n_splits, shuffle=True, random_state=self.random_state)
+        for _, places in folds.split(labelled):
+            yield np.setdiff1d(np.arange(len(values)), labelled[places]), labelled[places]
+
+
+def _ids(X: Any) -> Any:
+    """Return the ids of the items of a table; their positions if the ids do not differ."""
+    if not isinstance(X, pd.DataFrame):
+        return None
+    return X.index if X.index.is_unique else pd.RangeIndex(len(X))
+
+
+def _columns(rows: Any, which: Any) -> Any:
+    """Return columns of a table or array by their positions."""
+    return rows.iloc[:, which] if isinstance(rows, pd.DataFrame) else rows[:, which]
+
+
+def _like(given: Any, checked: np.ndarray) -> Any:
+    """Return checked numbers under the names of the columns in which they came."""
+    named = isinstance(given, pd.DataFrame) and checked.ndim > 1
+    return pd.DataFrame(checked, columns=given.columns) if named else checked
+
+
+def _with_ids(predictions: Any, index: pd.Index | None) -> Any:
+    """Return predictions under the ids of the items, if these have any."""
+    if index is None or predictions is None:
+        return predictions
+    if len(predictions) != len(index):
+        raise InputError(f"predictions: found {len(predictions)} for {len(index)} rows of X; accepted: one per row.")
+    if isinstance(predictions, (pd.Series, pd.DataFrame)):
+        return predictions.set_axis(index, axis=0)
+    return pd.DataFrame(predictions, index=index) if np.ndim(predictions) > 1 else pd.Series(predictions, index=index)
+
+
+def _by_class(columns: np.ndarray) -> np.ndarray:
+    """Return one column per class, also where one probability per item says it all."""
+    return np.column_stack([1.0 - columns, columns]) if columns.ndim == 1 else columns
+
+
+def _positions(called: str, which: Any, names: Any, d: int) -> Any:
     """Return column positions among d from positions, a slice, truth values, or column names."""
     if isinstance(which, slice):
         return which
@@ -130,14 +384,14 @@ def _positions(view: str, which: Any, names: Any, d: int) -> Any:
         return np.flatnonzero(wanted)
     if wanted.dtype.kind in "iu" and wanted.ndim == 1:
         if ((wanted < -d) | (wanted >= d)).any():
-            raise InputError(f"views: {view!r} is {which!r}; accepted: numbers of columns from 0 to {d - 1}.")
+            raise InputError(f"{called} is {which!r}; accepted: numbers of columns from 0 to {d - 1}.")
         return wanted
     if wanted.dtype.kind not in "UO" or wanted.ndim != 1:
-        raise InputError(f"views: {view!r} is {which!r}; accepted: a list of column numbers or names, or a slice.")
+        raise InputError(f"{called} is {which!r}; accepted: a list of column numbers or names, or a slice.")
     if names is None:
-        raise InputError(f"views: {view!r} names columns, but X has no column names; accepted: column numbers.")
+        raise InputError(f"{called} names columns, but X has no column names; accepted: column numbers.")
     known = {str(name): k for k, name in enumerate(names)}
     unknown = [str(name) for name in wanted if str(name) not in known]
     if unknown:
-        raise InputError(f"views: {view!r} names a column {unknown[0]!r} that X does not have.")
+        raise InputError(f"{called} names a column {unknown[0]!r} that X does not have.")
     return np.array([known[str(name)] for name in wanted])

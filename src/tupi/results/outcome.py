@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tupi.algorithm.denoiser import Step
 from tupi.inputs.frames import PANDAS, in_library
+from tupi.inputs.seen import Seen
 from tupi.inputs.tables import columns_table
 from tupi.judging.evidence import Evidence
 
@@ -57,6 +58,7 @@ class Outcome:
     expected: NDArray[np.float64] | None = None
     columns: pd.DataFrame = field(default_factory=lambda: columns_table(()))
     library: str = PANDAS
+    seen: Seen | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy in another process needs: the table, and not the problem that it is computed from."""

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
+from tupi.inputs.types import Features, Table
+from tupi.results.drift import Drift, drift
 from tupi.results.outcome import Outcome
 from tupi.results.report import write_report
 from tupi.results.saving import read_outcome, save_outcome
@@ -66,6 +68,8 @@ class Denoised(Outcome):
         ``became`` and a ``note``; no rows if all were numbers.
     library : str
         The dataframe library that the input was of, in which `to_frame` answers.
+    seen : Seen or None
+        At most 2,000 of the items, with which `drift` compares those that come later.
     """
 
     def __repr__(self) -> str:
@@ -134,6 +138,38 @@ class Denoised(Outcome):
         others = np.setdiff1d(np.flatnonzero(np.isfinite(self.uncertainty)), self.suggested)
         others = others[np.argsort(-self.uncertainty[others], kind="stable")]
         return np.concatenate([self.suggested, others])[:k]
+
+    def drift(self, predictions: Table, features: Features) -> Drift:
+        """Return whether items that came later still look like those that this result was made on.
+
+        The initial predictions and each view are compared by the maximum mean discrepancy, with a test that reports a
+        drift of unchanged items once in twenty times, all views together. At most 2,000 items of either side are looked
+        at. A drift says that the new items are different, and not that their predictions are worse: only labels tell.
+
+        Parameters
+        ----------
+        predictions : array_like, Series or DataFrame
+            Predictions of at least ten new items by the same predictor, in the form in which they came before.
+        features : dict, list, array_like or DataFrame
+            Their views by the same names, in the same columns. To lack a view more often than before is a drift, too.
+
+        Returns
+        -------
+        Drift
+            Its text is a sentence, and its ``table`` has a row for the predictions and one for each view.
+
+        Examples
+        --------
+        >>> import numpy as np, tupi
+        >>> rng = np.random.default_rng(0)
+        >>> items = rng.normal(size=(300, 3))
+        >>> result = tupi.denoise(items[:, 0] + rng.normal(size=300), {"view": items}, method="tupi", n_iter=1)
+        >>> later = rng.normal(size=(100, 3)) + [0, 1, 0]
+        >>> found = result.drift(later[:, 0] + rng.normal(size=100), {"view": later})
+        >>> found.table["drifted"].to_dict()
+        {'predictions': False, 'view': True}
+        """
+        return drift(self, predictions, features)
 
     def report(self, path: str | Path) -> Path:
         """Write a self-contained HTML report that opens offline, and return its path."""

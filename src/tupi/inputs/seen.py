@@ -1,0 +1,159 @@
+"""What is kept of the items of a problem, to be compared with items that come later: some rows of each view."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tupi.inputs.checks import check_row_count
+from tupi.inputs.frames import as_pandas
+from tupi.inputs.problem import Problem
+from tupi.inputs.tables import Encoding
+from tupi.inputs.views import View, as_matrix, called_view, named_views
+from tupi.runtime.errors import InputError, nearest
+
+MOST = 2000  # items that are kept
+FEWEST = 100  # items that are kept however many columns there are
+VALUES = 2_000_000  # single precision numbers that are kept unless that makes it fewer than `FEWEST` items
+LARGEST = np.float32(1e30)  # what is larger counts as this: single precision ends soon after
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """Some items of a problem, evenly spread over them.
+
+    Attributes
+    ----------
+    n : int
+        How many items there were in all.
+    predictions : ndarray of shape (k,) or (k, c)
+        The initial predictions of the items that are kept.
+    names : tuple of str
+        The views.
+    centers : tuple of ndarray of shape (d,)
+        The mean of each column of each view, which is subtracted so that single precision suffices.
+    rows : tuple of ndarray of shape (k, d)
+        The rows of each view; NaN where an item lacks it.
+    encodings : tuple of Encoding or None
+        How the columns of each view became numbers, if they were none.
+    """
+
+    n: int
+    predictions: NDArray[np.float64]
+    names: tuple[str, ...]
+    centers: tuple[Array, ...]
+    rows: tuple[Array, ...]
+    encodings: tuple[Encoding | None, ...]
+
+    @classmethod
+    def of(cls, problem: Problem, initial: NDArray[np.float64]) -> Seen:
+        """Return some items of a problem, whose predictions came in as ``initial``."""
+        size = int(np.clip(VALUES // sum(view.d for view in problem.views), FEWEST, MOST))
+        items = np.unique(np.linspace(0, problem.n - 1, size).astype(np.int64))
+        taken = [_taken(view, items) for view in problem.views]
+        return cls(
+            problem.n,
+            initial[items],
+            tuple(problem.names),
+            tuple(center for center, _ in taken),
+            tuple(rows for _, rows in taken),
+            tuple(problem.encodings.get(name) for name in problem.names),
+        )
+
+    def later(self, features: Any, n: int, index: pd.Index | None) -> tuple[Array, ...]:
+        """Return the rows of each view for n items that came later; NaN where an item lacks a view.
+
+        Parameters
+        ----------
+        features : mapping, list, array_like or DataFrame
+            Their views by the same names, as far as they have them.
+        n : int
+            How many items there are.
+        index : pandas.Index or None
+            Their ids; rows of pandas objects are found by them.
+        """
+        given = named_views(features)
+        for name in given:
+            if name not in self.names:
+                accepted, hint = ", ".join(map(repr, self.names[:6])), nearest(name, self.names)
+                raise InputError(f"features: found a view {name!r}; accepted: those of before, {accepted}.{hint}")
+        return tuple(
+            self._later(k, given[name], n, index)
+            if name in given
+            else np.full((n, len(self.centers[k])), np.nan, np.float32)
+            for k, name in enumerate(self.names)
+        )
+
+    def _later(self, k: int, values: Any, n: int, index: pd.Index | None) -> Array:
+        called, encoding, d = called_view(self.names[k]), self.encodings[k], len(self.centers[k])
+        values = as_pandas(called, values)
+        if index is not None and isinstance(values, (pd.DataFrame, pd.Series)):
+            values = values.reindex(index)
+        matrix = as_matrix(called, values) if encoding is None else encoding.transform(_table(values), called)
+        check_row_count(self.names[k], len(matrix), n)
+        if matrix.shape[1] != d:
+            raise InputError(f"{called} has {matrix.shape[1]} columns; accepted: {d}, as it had before.")
+        rows = np.asarray(matrix[:], np.float64)
+        if np.isinf(rows).any():
+            raise InputError(f"{called} holds infinite values; accepted: finite numbers, or NaN where there are none.")
+        return _centered(rows, self.centers[k])
+
+    def to_arrays(self) -> dict[str, Array]:
+        """Return everything as plain arrays, from which `from_arrays` makes the same."""
+        arrays: dict[str, Array] = {
+            "n": np.array(self.n),
+            "predictions": self.predictions,
+            "names": np.array(self.names, str),
+        }
+        for k, encoding in enumerate(self.encodings):
+            arrays |= {f"center{k}": self.centers[k], f"rows{k}": self.rows[k]}
+            if encoding is not None:
+                arrays[f"encoding{k}"] = np.array(encoding.to_json())
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Array]) -> Seen:
+        """Return what `to_arrays` wrote."""
+        names = tuple(str(name) for name in arrays["names"])
+        texts = [arrays.get(f"encoding{k}") for k in range(len(names))]
+        return cls(
+            int(arrays["n"]),
+            arrays["predictions"],
+            names,
+            tuple(arrays[f"center{k}"] for k in range(len(names))),
+            tuple(arrays[f"rows{k}"] for k in range(len(names))),
+            tuple(None if text is None else Encoding.from_json(str(text)) for text in texts),
+        )
+
+
+def _taken(view: View, items: NDArray[np.int64]) -> tuple[Array, Array]:
+    """Return the mean of each column, and rows from which it was subtracted."""
+    rows = np.array(view.source[items], np.float64)
+    known = ~np.isnan(rows)
+    center = np.where(known, rows, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    return center, _centered(rows, center)
+
+
+def _centered(rows: Array, center: Array) -> Array:
+    """Return rows minus the centre in single precision; single gaps become the centre, whole rows stay NaN."""
+    gaps = np.isnan(rows)
+    with np.errstate(over="ignore"):
+        found = np.where(gaps & ~gaps.all(axis=1, keepdims=True), 0.0, rows - center).astype(np.float32)
+    return np.clip(found, -LARGEST, LARGEST, out=found)
+
+
+def _table(values: Any) -> pd.DataFrame:
+    """Return a table as it was when its encoding was found: arrays have numbered columns, a column is called value."""
+    if isinstance(values, pd.DataFrame):
+        return values
+    if isinstance(values, pd.Series):
+        return values.to_frame("value")
+    array = np.asarray(values)
+    columns = array[:, None] if array.ndim == 1 else array
+    return pd.DataFrame({f"column {k}": pd.Series(columns[:, k]) for k in range(columns.shape[1])})
