@@ -56,7 +56,9 @@ def denoise(
     Parameters
     ----------
     predictions : array_like of shape (n,) or (n, c), Series or DataFrame
-        Scores of n items, higher meaning more; class scores for classification.
+        Scores of n items, higher meaning more. For classification a column per class, or one probability per item:
+        that of the positive class, which is the one of the labels' two values by which the Series or column is called,
+        else the one that is so by convention (1, True, "yes"), else the greater. ``result.classes`` names it last.
     features : dict, list, array_like or DataFrame
         Views of the same items: ``{"gist": (n, d) array, ...}``, a list of arrays, one array, or a DataFrame
         (MultiIndex columns give one view per first level, flat columns one view). Tables may be of pandas, polars or
@@ -143,8 +145,8 @@ def denoise_prepared(prepared: Prepared, method: Method, callback: Watch | None 
         prepared.progress("Judging the gain on held-out labels")
         evidence = judge(method.predictor(prepared), problem, problem.labels, accepted, prepared.random_state)
     return Denoised(
-        predictions=np.array(final),
-        initial=np.array(problem.initial),
+        predictions=np.array(problem.as_given(final)),
+        initial=np.array(problem.as_given(problem.initial)),
         weights=weights_table(fit.steps, problem.names, accepted),
         dependence=cast(pd.DataFrame, lambda: _dependence(prepared, fit, final)),  # when somebody looks
         evidence=evidence,
@@ -154,7 +156,7 @@ def denoise_prepared(prepared: Prepared, method: Method, callback: Watch | None 
         task=problem.task,
         index=problem.index,
         classes=problem.classes,
-        notes=fit.notes,
+        notes=(*problem.notes, *fit.notes),
         uncertainty=_of_everyone(prepared, fit.uncertainty),
         expected=_of_everyone(prepared, fit.expected),
         left_out_errors=fit.left_out_errors,

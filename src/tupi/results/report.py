@@ -17,7 +17,7 @@ from tupi.embedding.relevance import LEVEL
 from tupi.judging.evidence import amount
 from tupi.results import plots
 from tupi.results.outcome import Outcome
-from tupi.results.summary import NOUNS, evidence_verdict, judged, key_figures, significant, summary, three_decimals
+from tupi.results.summary import evidence_verdict, judged, key_figures, noun_of, significant, summary, three_decimals
 from tupi.runtime.atomic import write_atomically
 from tupi.runtime.errors import InputError
 
@@ -131,7 +131,7 @@ def _before_after(result: Outcome) -> str:
     return _pair(
         _plot(
             "scatter",
-            f"Old against new {NOUNS[result.task]}",
+            f"Old against new {noun_of(result)}",
             plots.score_scatter(result),
             f"{sample}Items on the dotted line are unchanged; diamonds are those of the table of movers.",
         ),

@@ -47,7 +47,7 @@ class Denoised(Outcome):
     index : pandas.Index or None
         The items' ids.
     classes : tuple or None
-        Names of class columns.
+        Names of class columns; of one probability per item, the two values of the labels, the negative class first.
     notes : tuple of str
         What the method wants a person to know, such as which setting was chosen and why.
     uncertainty : ndarray of shape (n,) or None

@@ -115,7 +115,7 @@ def _checked(path: Path, found: dict[str, Any]) -> dict[str, Any]:
         "predictions that are no numbers": initial.dtype.kind != "f" or found["predictions"].dtype.kind != "f",
         "predictions of other items": found["predictions"].shape != initial.shape,
         "ids of other items": found["index"] is not None and len(found["index"]) != n,
-        "names of other classes": found["classes"] is not None and (n, len(found["classes"])) != initial.shape,
+        "names of other classes": found["classes"] is not None and not _names_fit(found["classes"], initial.shape),
         "an unknown task": found["task"] not in TASKS,
         **{f"{name} of other items": found[name] is not None and found[name].shape != (n,) for name in PER_ITEM},
     }
@@ -123,6 +123,11 @@ def _checked(path: Path, found: dict[str, Any]) -> dict[str, Any]:
         if is_there:
             raise InputError(f"path: {path.name!r} is not a result saved by tupi (it holds {fault}).")
     return found
+
+
+def _names_fit(classes: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
+    """Return whether there is a name for each column, or two names for one probability per item."""
+    return len(classes) == (shape[1] if len(shape) == 2 else 2)
 
 
 def _later(meta: dict[str, Any]) -> dict[str, Any]:

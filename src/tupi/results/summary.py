@@ -29,6 +29,11 @@ def five_lines(result: Outcome) -> list[str]:
     return [head, *summary(result), f"What to do next: {step}"]
 
 
+def noun_of(result: Outcome) -> str:
+    """Return what the predictions are called."""
+    return "probabilities" if result.binary else NOUNS[result.task]
+
+
 def key_figures(result: Outcome) -> list[tuple[str, str]]:
     """Return the few figures to know, each with what it is."""
     figures = [("items", f"{len(result.initial):,}"), ("views", f"{len(result.dependence)}")]
@@ -112,7 +117,7 @@ def shortened(name: str, longest: int = 40) -> str:
 
 
 def _done(result: Outcome) -> str:
-    n, noun, views = len(result.initial), NOUNS[result.task], list(result.dependence.index)
+    n, noun, views = len(result.initial), noun_of(result), list(result.dependence.index)
     seen = f"{amount(len(views), 'view')} of them that the predictor never saw ({_names(views)})"
     if not result.changed:
         return f"The {noun} of all {n:,} items were compared with {seen} and left exactly as they were."
@@ -171,7 +176,8 @@ def _judgement(evidence: Evidence | None) -> str:
 
 
 def _new_classes(result: Outcome) -> int:
-    return int((result.initial.argmax(axis=1) != result.predictions.argmax(axis=1)).sum())
+    before, after = (one > 0.5 if result.binary else one.argmax(axis=1) for one in (result.initial, result.predictions))
+    return int((before != after).sum())
 
 
 def _names(names: Sequence[str]) -> str:
