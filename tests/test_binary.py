@@ -231,3 +231,19 @@ def test_logits_and_probabilities_are_what_methods_see():
     prepared = Prepared(make_problem(P, VIEWS, LABELS, "classification"))
     found = prepared.f * prepared.scale + prepared.shift
     np.testing.assert_allclose(found[:, 1] - found[:, 0], logit(P))
+
+
+def test_commands_speak_of_a_metric(files):
+    words = ("scores.csv", "--features", "near=near.csv", "--task", "classification")
+    labels = ("--labels", "scores.csv", "--label", "answer")
+    told = json.loads(
+        run("denoise", *words, *labels, "--method", "ridge", "--metric", "log_loss", "--out", "b.csv", "--json").stdout
+    )
+    assert told["evidence"]["metric"] == "log loss"
+    assert set(told["evidence"]["beside"]) == {"accuracy", "calibration error", "AUC"}
+    shown = run("compare", *words, *labels, "--methods", "ridge", "--repeats", 1, "--metric", "auc").stdout
+    assert "AUC on 80 labels" in shown
+    assert "In brackets: the same labels before." in shown
+    refused = CliRunner().invoke(command, ["denoise", *words, *labels, "--metric", "rmse", "--out", "b.csv"])
+    assert refused.exit_code == 2
+    assert "metric: found 'rmse', which does not fit here" in refused.stderr

@@ -14,7 +14,10 @@ from typing import Any
 import numpy as np
 
 from tupi.embedding.relevance import LEVEL
+from tupi.inputs.labels import Pairs, Values
+from tupi.judging.catalogue import words_of
 from tupi.judging.evidence import amount
+from tupi.judging.metrics import usual_metrics
 from tupi.results import plots
 from tupi.results.outcome import Outcome
 from tupi.results.summary import evidence_verdict, judged, key_figures, noun_of, significant, summary, three_decimals
@@ -249,8 +252,12 @@ def _evidence(result: Outcome) -> str:
             "On the very labels that chose the setting and the number of steps, and so a little too good; "
             "judge by held-out labels."
         )
-        figures.append(_plot("steps", "Score along the steps", plots.score_steps(result, evidence.metric), caption))
-    return f"<p>{escape(text)}</p>\n" + _pair(*figures)
+        # What chose is the first metric of the task, whatever else the gain is told in.
+        chose = usual_metrics(result.task)[Values if evidence.noun == "label" else Pairs].name
+        figures.append(_plot("steps", "Score along the steps", plots.score_steps(result, chose), caption))
+    beside = [(name, *(words_of(name).level(value) for value in both)) for name, both in evidence.beside.items()]
+    table = _table("Other figures on the same labels", ("metric", "before", "after"), beside) if beside else ""
+    return f"<p>{escape(text)}</p>\n" + table + _pair(*figures)
 
 
 def _settings(result: Outcome) -> str:

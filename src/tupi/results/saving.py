@@ -137,6 +137,11 @@ def _later(meta: dict[str, Any]) -> dict[str, Any]:
     return {"columns": pd.DataFrame(**meta["columns"], dtype=object), "library": str(meta["library"])}
 
 
+def _evidence(found: dict[str, Any]) -> Evidence:
+    """Return evidence; that of earlier versions has nothing beside its metric."""
+    return Evidence(**found | {"beside": {name: tuple(both) for name, both in found.get("beside", {}).items()}})
+
+
 def _restored(arrays: dict[str, NDArray[Any]], meta: dict[str, Any], frames: dict[str, pd.DataFrame]) -> dict[str, Any]:
     """Return the fields whose parts were read."""
     index, name = None, meta["index_name"]
@@ -153,7 +158,7 @@ def _restored(arrays: dict[str, NDArray[Any]], meta: dict[str, Any], frames: dic
     return {
         "predictions": arrays["predictions"],
         "initial": arrays["initial"],
-        "evidence": Evidence(**meta["evidence"]) if meta["evidence"] else None,
+        "evidence": _evidence(meta["evidence"]) if meta["evidence"] else None,
         "method": meta["method"],
         "params": meta["params"],
         "task": meta["task"],

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from tupi.embedding.relevance import LEVEL
+from tupi.judging.catalogue import axis_of, words_of
 from tupi.judging.evidence import Evidence, amount
-from tupi.judging.metrics import metric_named
 from tupi.results.outcome import Outcome
 
 N_NAMES = 5  # more names than that are counted, not listed
@@ -46,9 +46,9 @@ def key_figures(result: Outcome) -> list[tuple[str, str]]:
     if result.evidence is None:
         figures.append(("labels", "none"))
     elif judged(result.evidence):
-        metric = metric_named(result.evidence.metric)
+        metric = result.evidence.metric
         what = "gain" if result.changed else "gain of the candidate that was turned down,"
-        figures.append((f"{what} in {metric.axis}", metric.words.difference(result.evidence.gain)))
+        figures.append((f"{what} in {axis_of(metric)}", words_of(metric).difference(result.evidence.gain)))
     else:
         figures.append((f"{result.evidence.noun}s", f"{result.evidence.n_labels}, too few to judge"))
     return figures
@@ -166,13 +166,13 @@ def _judgement(evidence: Evidence | None) -> str:
         return "There were no labels, so whether the result is better cannot be told from these data."
     if not judged(evidence):
         return f"{evidence_verdict(evidence)}."
-    words = metric_named(evidence.metric).words
+    words = words_of(evidence.metric)
     change = words.change(evidence.before, evidence.after, evidence.gain, evidence.low, evidence.high)
     went = "went" if evidence.accepted else "would have gone"
     return (
         f"On {amount(evidence.n_labels, evidence.noun)}, each held out in turn, {evidence.metric} {went} from "
-        f"{change}: {evidence_verdict(evidence)}."
-    )
+        f"{change}: {evidence_verdict(evidence)}. {evidence.others}"
+    ).strip()
 
 
 def _new_classes(result: Outcome) -> int:

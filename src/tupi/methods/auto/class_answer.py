@@ -110,13 +110,16 @@ class ClassAnswer(Answer):
 
     def gain(self, blend: Blend) -> Gain:
         """Return the gain in accuracy, each label left out in turn."""
-        new = self._made(self.fused.left_out.held_out)
-        old, careful = (self.at_labels(one) for one in (self.problem.only(0), self.problem.careful))
-        before, after = (
-            ((one * self.scale.scale + self.scale.shift).argmax(axis=1) == self.classes).astype(np.float64)
-            for one in (old, blend.of(new, old, careful))
-        )
+        old = self.at_labels(self.problem.only(0)) * self.scale.scale + self.scale.shift
+        before, after = ((one.argmax(axis=1) == self.classes).astype(np.float64) for one in (old, self.left_out(blend)))
         return mean_gain(before, after)
+
+    def left_out(self, blend: Blend) -> Array:
+        """Return probabilities of classes, or scores."""
+        old, careful = (self.at_labels(one) for one in (self.problem.only(0), self.problem.careful))
+        columns = blend.of(self._made(self.fused.left_out.held_out), old, careful)
+        values = columns * self.scale.scale + self.scale.shift
+        return np.asarray(softmax(values, axis=1)) if self.scale.probabilities else values
 
     @cached_property
     def _made(self) -> ClassColumns:
