@@ -247,3 +247,34 @@ def test_commands_speak_of_a_metric(files):
     refused = CliRunner().invoke(command, ["denoise", *words, *labels, "--metric", "rmse", "--out", "b.csv"])
     assert refused.exit_code == 2
     assert "metric: found 'rmse', which does not fit here" in refused.stderr
+
+
+def test_decisions_cost_least():
+    result = denoised(labels=tupi.Values(KNOWN, np.where(IS[KNOWN], "yes", "no")), method="ridge")
+    found, p = result.decide(1, 4), result.predictions
+    assert found.threshold == pytest.approx(0.2)
+    # By hand: the cheaper of both decisions, item by item.
+    np.testing.assert_array_equal(found.decisions == "yes", [(1 - one) * 1 <= one * 4 for one in p])
+    assert found.expected_cost == pytest.approx(np.mean([min((1 - one) * 1, one * 4) for one in p]))
+    assert ("did not become better" in found.sentence) == bool(result.evidence.worse_losses)
+    for threshold in (0.1, 0.5):
+        other = p >= threshold
+        assert np.mean(np.where(other, 1 - p, 4 * p)) >= found.expected_cost
+    assert "at least 0.2 and are taken for 'yes'" in repr(found)
+
+
+def test_decisions_by_columns_and_without_labels():
+    one, two = (tupi.denoise(p, VIEWS, task="classification").decide(2, 1) for p in (P, expand(P)))
+    np.testing.assert_array_equal(one.decisions, two.decisions)
+    assert set(one.decisions) == {0, 1}
+    assert "no labels to check that by" in one.sentence
+
+
+def test_decisions_need_two_classes_and_costs():
+    with pytest.raises(InputError, match="cost_fn: found 0; accepted: a number above 0"):
+        denoised(method="ridge").decide(1, 0)
+    with pytest.raises(InputError, match=r"decide: found predictions of shape .* for task 'ranking'"):
+        tupi.denoise(SCORES, VIEWS).decide(1, 1)
+    scores = np.column_stack([-SCORES, SCORES])
+    with pytest.raises(InputError, match="two columns that sum to one"):
+        tupi.denoise(scores, VIEWS, task="classification").decide(1, 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -68,6 +68,12 @@ class Evidence:
     def gain(self) -> float:
         """How much better the new predictions are, or would have been."""
         return self.after - self.before if self.higher_is_better else self.before - self.after
+
+    @property
+    def worse_losses(self) -> dict[str, tuple[float, float]]:
+        """What says that probabilities did not become better as such: log loss and calibration error before and after."""
+        found = {**self.beside, self.metric: (self.before, self.after)}
+        return {name: found[name] for name in LOSSES if name in found and found[name][1] > found[name][0]}
 
     @property
     def others(self) -> str:
@@ -252,7 +258,7 @@ def stated(
     went, end = ("went", "") if accepted else ("would have gone", UNCHANGED)
     change = metric.words.change(gain.before, gain.after, difference, low, high)
     sentence = f"On {counted(labels)}, each judging a choice made without it, {metric.name} {went} from {change}.{end}"
-    return Evidence(
+    evidence = Evidence(
         metric.name,
         gain.before,
         gain.after,
@@ -260,24 +266,21 @@ def stated(
         high,
         accepted,
         n_labels(labels),
-        sentence + (_calibration(metric.name, gain, beside or {}) if accepted else ""),
+        sentence,
         noun_of(labels),
         metric.higher_is_better,
         beside or {},
     )
+    return replace(evidence, sentence=sentence + _calibration(evidence)) if accepted else evidence
 
 
-def _calibration(metric: str, gain: Gain, beside: Mapping[str, tuple[float, float]]) -> str:
-    """Return a sentence if probabilities became worse as such, whatever else became better."""
-    found = {**beside, metric: (gain.before, gain.after)}
-    worse = [name for name in LOSSES if name in found and found[name][1] > found[name][0]]
-    if not worse:
-        return ""
-    told = " and ".join(
-        f"{name} went from {words_of(name).level(found[name][0])} to {words_of(name).level(found[name][1])}"
-        for name in worse
-    )
-    return f" As probabilities they are no better on these labels: {told}."
+def _calibration(evidence: Evidence) -> str:
+    """Return a sentence if probabilities did not become better as such, whatever else became better."""
+    told = [
+        f"{name} went from {words_of(name).level(before)} to {words_of(name).level(after)}"
+        for name, (before, after) in evidence.worse_losses.items()
+    ]
+    return f" As probabilities they are no better on these labels: {' and '.join(told)}." if told else ""
 
 
 def _too_few(labels: Labels) -> str:
