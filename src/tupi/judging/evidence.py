@@ -71,7 +71,7 @@ class Evidence:
 
     @property
     def worse_losses(self) -> dict[str, tuple[float, float]]:
-        """What says that probabilities did not become better as such: log loss and calibration error before and after."""
+        """What says that probabilities did not become better as such: log loss, calibration error, before and after."""
         found = {**self.beside, self.metric: (self.before, self.after)}
         return {name: found[name] for name in LOSSES if name in found and found[name][1] > found[name][0]}
 
