@@ -4,7 +4,7 @@ The table `california.csv` in the folder that TUPI_DATA names has the probabilit
 true, and eight columns, which are taken as three views: place, houses and people. Labels are of items drawn at random,
 and 6,000 items take part; AUC, log loss and calibration error are of those without a label.
 
-    TUPI_DATA=... python experiments/binary.py [--seeds 10] [--labels 100,20,0] [--method auto]
+    TUPI_DATA=... python experiments/binary.py [--seeds 10] [--first 0] [--labels 100,20,0] [--method auto]
 """
 
 import argparse
@@ -46,13 +46,14 @@ def case(table, k, seed):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--labels", default="100,20,0")
     parser.add_argument("--method", default="auto")
     args = parser.parse_args()
     table = pd.read_csv(Path(os.environ["TUPI_DATA"]) / "california.csv")
     for k in map(int, args.labels.split(",")):
         found = []
-        for seed in range(args.seeds):
+        for seed in range(args.first, args.first + args.seeds):
             p, views, truth, labels = case(table, k, seed)
             if k and len(set(truth[:k])) < 2:
                 continue

@@ -278,3 +278,19 @@ def test_decisions_need_two_classes_and_costs():
     scores = np.column_stack([-SCORES, SCORES])
     with pytest.raises(InputError, match="two columns that sum to one"):
         tupi.denoise(scores, VIEWS, task="classification").decide(1, 1)
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_without_labels_classes_stay_as_likely_and_probabilities_as_sure(columns):
+    """Averages over alike items vary less: probabilities came back less sure, and classes rarer or more frequent."""
+    rng = np.random.default_rng(5)
+    logs = np.column_stack(
+        [np.zeros(N), 1.5 * SCORES - 1, *([SCORES * 0.5 + rng.normal(size=N)] if columns > 1 else [])]
+    )
+    before = np.exp(logs) / np.exp(logs).sum(axis=1, keepdims=True)
+    result = tupi.denoise(before[:, 1] if columns == 1 else before, VIEWS, task="classification")
+    assert result.changed
+    after = expand(result.predictions) if columns == 1 else result.predictions
+    np.testing.assert_allclose(after.mean(axis=0), before.mean(axis=0), rtol=1e-6)
+    old, new = (np.log(one) - np.log(one).mean(axis=1, keepdims=True) for one in (before, after))
+    assert new.std() == pytest.approx(old.std(), rel=0.05)

@@ -47,7 +47,7 @@ from tupi.methods.auto.answers import (
     Scale,
     based_on,
 )
-from tupi.methods.auto.class_answer import CLASS_SHIFT, ClassAnswer, label_free_chances
+from tupi.methods.auto.class_answer import CLASS_SHIFT, ClassAnswer, as_sure_as_before, label_free_chances
 from tupi.methods.auto.design import suggest_first, suggest_items, suggest_pairs
 from tupi.methods.auto.experts import with_expert
 from tupi.methods.auto.fitting import fit_pairs, fit_values, most_labels
@@ -218,10 +218,16 @@ class Auto(Method):
 
     def _without_labels(self, base: LabelFree, scale: Scale, names: list[str], suggest: bool) -> Solution:
         """Return the label-free answer where the views give good reason to move f."""
-        # Averages vary less than scores. For regression and classes f's units stay: there they mean something.
-        moved = base.unit(base.careful) if scale.task == "ranking" else base.careful
+        moved = None
+        if base.moves:
+            # Averages vary less than scores. For regression f's units stay, and so do those of class scores.
+            if scale.task == "ranking":
+                better = base.unit(base.careful)
+            else:
+                better = as_sure_as_before(base, scale) if scale.probabilities else base.careful
+            moved = base.home.each(based_on, base.base, coefficients=better)
         return Solution(
-            base.home.each(based_on, base.base, coefficients=moved) if base.moves else None,
+            moved,
             {"signal_share": base.share.c},
             describe_views(base, names) + " " + describe_share(base),
             scale.task == "regression" and base.moves,

@@ -20,6 +20,7 @@ from tupi.methods.auto.labelfree import LabelFree, with_one
 SHARPNESS_GRID = tuple(2.0 ** (k / 2) for k in range(9))  # powers to which class shares may be raised
 SHARPNESS_SD = 0.5  # expected size of the power's logarithm: a handful of labels must not make up certainty
 LEAST_SHARE = 0.01  # of a class: regression of zeros and ones may say less than nothing
+SHIFTS = 5  # Newton's steps to the means of classes, which end within rounding after three
 CLASS_SHIFT = 0.1  # prior variance of a class's shift: how frequent classes are is known from the predictions
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
@@ -150,6 +151,36 @@ def spread_of(coefficients: Array, problem: LabelFree, scale: Scale) -> tuple[fl
     means = mean * scale.scale + scale.shift
     squares = square * scale.scale**2 + 2 * mean * scale.scale * scale.shift + scale.shift**2
     return float(means.mean()), float(np.sqrt(max(squares.mean() - means.mean() ** 2, 0.0)))
+
+
+def as_sure_as_before(base: LabelFree, scale: Scale) -> Array:
+    """Return the coefficients of the label-free answer, with probabilities as sure, and classes as likely, as before.
+
+    Logarithms of probabilities that were averaged over alike items vary less, although they are nearer to the truth,
+    and a class may become rarer by averaging alone. Nothing but the initial probabilities says how sure to be without
+    labels, so the answer's logarithms get their deviation, and a shift for each class that restores its mean.
+    """
+    coefficients = base.careful
+    (_, before), (_, after) = (spread_of(one, base, scale) for one in (base.only(0), coefficients))
+    stretch = before / after if after > 1e-12 else 1.0
+    shift = np.zeros(len(scale.scale))
+    for _ in range(SHIFTS):
+        total = base.home.summed(
+            _frequencies, base.base, answer=coefficients, scale=scale, stretch=stretch, shift=shift
+        )
+        wanted, found, slopes = total[0], total[1], total[2:]
+        shift = shift + np.linalg.pinv(slopes, hermitian=True) @ (wanted - found)  # Newton's step; shifts sum to zero
+    stretched = coefficients * stretch
+    stretched[:, 0] += (stretch * scale.shift + shift - scale.shift) / scale.scale
+    return stretched
+
+
+def _frequencies(rows: Rows, base: Array, *, answer: Array, scale: Scale, stretch: float, shift: Array) -> Array:
+    """Return sums of initial and of new probabilities, and the derivatives of the latter by the shifts, row by row."""
+    old = softmax(base[:, :, 0] * scale.scale + scale.shift, axis=1)
+    logs = np.einsum("ck,nck->nc", answer, with_one(base)) * scale.scale + scale.shift
+    new = softmax(stretch * logs + shift, axis=1)
+    return np.vstack([old.sum(axis=0), new.sum(axis=0), np.diag(new.sum(axis=0)) - new.T @ new])
 
 
 def label_free_chances(base: LabelFree, scale: Scale) -> Chances:
