@@ -263,3 +263,9 @@ def test_worse_probabilities_are_said_to_be():
         worse = [name for name in ("log loss", "calibration error") if one.beside[name][1] > one.beside[name][0]]
         assert ("As probabilities they are no better" in one.sentence) == bool(worse)
     assert "log loss went from 0.511 to" in found["ridge"].sentence
+
+
+def test_a_metric_is_refused_on_a_cluster():
+    pytest.importorskip("distributed")
+    with pytest.raises(InputError, match="metric: found 'map' with Dask; accepted there: None"):
+        tupi.denoise(SCORES, VIEWS, IS.astype(float), client="tcp://nowhere:1", metric="map")
