@@ -13,6 +13,7 @@ from click.testing import CliRunner
 import tupi
 from tests import run_readme
 from tupi.cli.group import tupi as command
+from tupi.judging.catalogue import ALL_METRICS
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(path.name for path in ROOT.glob("docs/*.md"))
@@ -121,3 +122,24 @@ def test_the_paper_map_names_tests_that_exist():
     ):
         tests = (ROOT / path).read_text() if path else tests
         assert f"def {name}" in tests, name
+
+
+def test_the_examples_of_tasks_and_metrics_run(capsys):
+    blocks = [text for language, text in run_readme.BLOCK.findall((ROOT / "docs" / "tasks.md").read_text())]
+    found: dict = {}
+    for text in blocks:
+        exec(compile(text, "docs/tasks.md", "exec"), found)
+    said = capsys.readouterr().out
+    for words in (
+        "RMSE",
+        "('no', 'yes')",
+        "at least 0.1111 and are taken for 'yes'",
+        "log loss went from",
+        "worst_error",
+    ):
+        assert words in said
+
+
+def test_the_table_of_metrics_lists_all_of_them():
+    listed = re.findall(r"^\| `([\w@]+)`", (ROOT / "docs" / "tasks.md").read_text(), flags=re.MULTILINE)
+    assert {re.sub(r"@\d+", "@k", key) for key in listed} == {metric.key for metric in ALL_METRICS}

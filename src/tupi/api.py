@@ -15,12 +15,14 @@ from tupi.cluster.result import DistributedDenoised
 from tupi.embedding.hsic import DEFAULTS, dependence_table, view_dependence
 from tupi.embedding.prepared import Prepared, Progress, silent
 from tupi.inputs.checks import check_seed
-from tupi.inputs.labels import Labels
+from tupi.inputs.labels import Labels, Values, labelled_items
 from tupi.inputs.problem import make_problem, standardize
 from tupi.inputs.seen import Seen
 from tupi.inputs.tables import columns_table
 from tupi.inputs.types import Column, DaskClient, Features, Lazy, Table
-from tupi.judging.evidence import judge, stated
+from tupi.judging.catalogue import MetricLike, metric_for
+from tupi.judging.evidence import Evidence, judge, judge_answers, stated
+from tupi.judging.metrics import Metric, metric_of
 from tupi.methods import make_method
 from tupi.methods.auto.auto import Auto, Fuse, Smooth, view_p_values
 from tupi.methods.base import Fit, Method
@@ -40,6 +42,7 @@ def denoise(
     random_state: int = 0,
     callback: Watch | None = None,
     *,
+    metric: MetricLike = None,
     impute: str | None = None,
     memory_limit: str | int | None = None,
     progress: Progress = silent,
@@ -57,7 +60,9 @@ def denoise(
     Parameters
     ----------
     predictions : array_like of shape (n,) or (n, c), Series or DataFrame
-        Scores of n items, higher meaning more; class scores for classification.
+        Scores of n items, higher meaning more. For classification a column per class, or one probability per item:
+        that of the positive class, which is the one of the labels' two values by which the Series or column is called,
+        else the one that is so by convention (1, True, "yes"), else the greater. ``result.classes`` names it last.
     features : dict, list, array_like or DataFrame
         Views of the same items: ``{"gist": (n, d) array, ...}``, a list of arrays, one array, or a DataFrame
         (MultiIndex columns give one view per first level, flat columns one view). Tables may be of pandas, polars or
@@ -78,6 +83,12 @@ def denoise(
         Same seed, same result.
     callback : callable, optional
         Called with each `Step`; returning True stops, and the best so far is returned.
+    metric : str or callable, optional
+        What ``result.evidence`` tells the gain in: for ranking "pairwise" (the default), "ndcg@10" (or any other number
+        of places), "map" or "auc"; for regression "r2" (the default), "rmse", "mae" or "pairwise"; for classification
+        "accuracy" (the default), "balanced_accuracy", "log_loss", "brier", "calibration_error" or, with two classes,
+        "auc". Or a function of true labels and predictions that returns a number: greater is better, unless it has an
+        attribute ``greater_is_better`` that is False. What the method does is the same with any of them.
     impute : {None, "median"}
         What to do about single missing values within a row of a view: fail, or fill in the column's median.
     memory_limit : str or int, optional
@@ -119,6 +130,8 @@ def denoise(
         )
     if wants_dask(predictions, features, chosen, client):
         check_installed()
+        if metric is not None:
+            raise InputError(f"metric: found {metric!r} with Dask; accepted there: None, the first metric of the task.")
         from tupi.cluster.cluster import ClusterOptions  # Dask is an extra
         from tupi.cluster.denoise import denoise_distributed
 
@@ -129,23 +142,23 @@ def denoise(
     if checkpoint is not None:
         raise InputError("checkpoint: found a folder without Dask; accepted: with engine='dask' or Dask collections.")
     problem = make_problem(predictions, features, labels, task, impute)
-    return denoise_prepared(Prepared(problem, random_state, progress, as_bytes(memory_limit)), chosen, callback)
+    prepared = Prepared(problem, random_state, progress, as_bytes(memory_limit))
+    return denoise_prepared(prepared, chosen, callback, metric)
 
 
-def denoise_prepared(prepared: Prepared, method: Method, callback: Watch | None = None) -> Denoised:
+def denoise_prepared(
+    prepared: Prepared, method: Method, callback: Watch | None = None, metric: MetricLike = None
+) -> Denoised:
     """Return what `denoise` would for a problem that is ready: whatever was embedded already is used again."""
     problem = prepared.problem
+    measured = metric_for(metric, problem)
     fit = method.fit(prepared, problem.labels, callback)
     final = fit.predictions(prepared)
-    evidence, accepted = None, not np.array_equal(final, problem.initial)
-    if problem.labels is not None and fit.gain is not None:
-        evidence = stated(fit.gain, problem.labels, problem.task, accepted)
-    elif problem.labels is not None:
-        prepared.progress("Judging the gain on held-out labels")
-        evidence = judge(method.predictor(prepared), problem, problem.labels, accepted, prepared.random_state)
+    accepted = not np.array_equal(final, problem.initial)
+    evidence = None if measured is None else _evidence(prepared, method, fit, accepted, measured)
     return Denoised(
-        predictions=np.array(final),
-        initial=np.array(problem.initial),
+        predictions=np.array(problem.as_given(final)),
+        initial=np.array(problem.as_given(problem.initial)),
         weights=weights_table(fit.steps, problem.names, accepted),
         dependence=cast(pd.DataFrame, lambda: _dependence(prepared, fit, final)),  # when somebody looks
         evidence=evidence,
@@ -155,7 +168,7 @@ def denoise_prepared(prepared: Prepared, method: Method, callback: Watch | None 
         task=problem.task,
         index=problem.index,
         classes=problem.classes,
-        notes=fit.notes,
+        notes=(*problem.notes, *fit.notes),
         uncertainty=_of_everyone(prepared, fit.uncertainty),
         expected=_of_everyone(prepared, fit.expected),
         left_out_errors=fit.left_out_errors,
@@ -164,6 +177,25 @@ def denoise_prepared(prepared: Prepared, method: Method, callback: Watch | None 
         suggested=None if fit.suggested is None else prepared.items[fit.suggested],
         seen=prepared.once("seen", lambda: Seen.of(problem, problem.initial)),
     )
+
+
+def _evidence(prepared: Prepared, method: Method, fit: Fit, accepted: bool, metric: Metric[Any]) -> Evidence:
+    """Return what the labels say: of predictions that the fit made without them, or of fits to some of them."""
+    problem, labels = prepared.problem, prepared.problem.labels
+    assert labels is not None
+    if fit.gain is None:
+        prepared.progress("Judging the gain on held-out labels")
+        predict = method.predictor(prepared)
+        return judge(predict, problem, labels, accepted, prepared.random_state, metric=metric)
+    if fit.left_out is None or not isinstance(labels, Values):
+        return stated(fit.gain, labels, problem.task, accepted)
+    used, predictions = fit.left_out
+    items = labelled_items(labels)
+    without = problem.initial[items]
+    without[np.searchsorted(items, used)] = predictions.reshape(len(used), *without.shape[1:])
+    answer = np.flatnonzero(np.isin(labels.index, used)), without
+    gain = fit.gain if metric is metric_of(problem.task, labels) else None
+    return judge_answers([[answer]], problem, labels, accepted, metric, gain)
 
 
 def _of_everyone(prepared: Prepared, values: np.ndarray | None) -> np.ndarray | None:

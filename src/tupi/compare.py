@@ -16,8 +16,9 @@ from tupi.inputs.checks import check_seed
 from tupi.inputs.labels import Labels, n_labels
 from tupi.inputs.problem import Problem, make_problem
 from tupi.inputs.types import Column, Features, Table
+from tupi.judging.catalogue import MetricLike, metric_for
 from tupi.judging.evidence import MIN_LABELS, N_REPEATS, amount, judge, noun_of
-from tupi.judging.metrics import metric_of
+from tupi.judging.metrics import Metric
 from tupi.methods import make_method
 from tupi.methods import methods as method_names
 from tupi.methods.base import Method, check_positive
@@ -39,7 +40,8 @@ class Comparison:
         One row per method, the largest gain first: ``method``; the score ``before`` and ``after`` on labels that the
         method did not see; their difference ``gain`` with its 95 per cent interval from ``low`` to ``high``;
         ``seconds`` of one fit to all labels; ``verdict``, which is "better" or "worse" if the interval excludes zero
-        and "no clear change" otherwise, or "does not apply" or "failed", and then the ``reason``.
+        and "no clear change" otherwise, or "does not apply" or "failed", and then the ``reason``. The usual metrics of
+        the task follow, such as ``log loss before`` and ``log loss after``, on the same labels.
     metric : str
         What the score is.
     n_items, n_labels, n_repeats : int
@@ -89,6 +91,7 @@ def compare(
     n_repeats: int = N_REPEATS,
     random_state: int = 0,
     *,
+    metric: MetricLike = None,
     impute: str | None = None,
     part: Progress = silent,
     progress: Progress = silent,
@@ -100,7 +103,7 @@ def compare(
 
     Parameters
     ----------
-    predictions, features, labels, task, random_state, impute
+    predictions, features, labels, task, random_state, metric, impute
         See `tupi.denoise`; labels are needed here.
     methods : sequence of str or Method, optional
         Names from `tupi.methods`, or configured methods. None: all.
@@ -130,14 +133,17 @@ def compare(
     size = n_labels(problem.labels)
     if size < MIN_LABELS:
         raise InputError(f"labels: found {size}; accepted: at least {MIN_LABELS}, since labels judge the methods.")
+    measured = metric_for(metric, problem)
+    assert measured is not None  # there are labels
     rows = []
     for name, method in chosen.items():
         part(name)
-        rows.append({"method": name} | _judged(method, problem, problem.labels, n_repeats, random_state, progress))
-    table = pd.DataFrame(rows, columns=list(COLUMNS))
+        judged = _judged(method, problem, problem.labels, n_repeats, random_state, measured, progress)
+        rows.append({"method": name} | judged)
+    beside = dict.fromkeys(column for row in rows for column in row if column not in COLUMNS)
+    table = pd.DataFrame(rows, columns=[*COLUMNS, *beside])
     table = table.sort_values("gain", ascending=False, na_position="last", kind="stable", ignore_index=True)
-    metric, noun = metric_of(task, problem.labels).name, noun_of(problem.labels)
-    return Comparison(table, metric, problem.n, size, n_repeats, noun)
+    return Comparison(table, measured.name, problem.n, size, n_repeats, noun_of(problem.labels))
 
 
 def _named(methods: Sequence[str | Method] | str | Method | None) -> dict[str, Method]:
@@ -154,7 +160,13 @@ def _named(methods: Sequence[str | Method] | str | Method | None) -> dict[str, M
 
 
 def _judged(
-    method: Method, problem: Problem, labels: Labels, n_repeats: int, random_state: int, progress: Progress
+    method: Method,
+    problem: Problem,
+    labels: Labels,
+    n_repeats: int,
+    random_state: int,
+    metric: Metric[Any],
+    progress: Progress,
 ) -> dict[str, Any]:
     """Return a method's row of the table. Nothing is shared between methods, so that each pays its own time."""
     prepared = Prepared(problem, random_state, progress)
@@ -167,7 +179,7 @@ def _judged(
         seconds = time.perf_counter() - start
         progress("Judging on held-out labels")
         changed = not np.array_equal(final, problem.initial)
-        evidence = judge(method.predictor(prepared), problem, labels, changed, prepared.random_state, n_repeats)
+        evidence = judge(method.predictor(prepared), problem, labels, changed, random_state, n_repeats, metric)
     except (InputError, ImportError) as reason:
         return {"verdict": NOT_APPLICABLE, "reason": str(reason)}
     except Exception as reason:  # whatever it is, the other methods go on
@@ -183,4 +195,9 @@ def _judged(
         "seconds": seconds,
         "verdict": BETTER if evidence.low > 0 else WORSE if evidence.high < 0 else UNCLEAR,
         "reason": "",
+        **{
+            f"{name} {when}": value
+            for name, both in evidence.beside.items()
+            for when, value in zip(("before", "after"), both, strict=True)
+        },
     }

@@ -30,7 +30,7 @@ BAD = [
     ({"predictions": ["a"] * 60}, ["predictions", "not numbers"]),
     ({"predictions": SCORES[:9], "features": VIEWS["near"][:9]}, ["predictions", "9 item(s)", "at least 10"]),
     ({"predictions": np.column_stack([SCORES, SCORES])}, ["predictions", "shape (60, 2)"]),
-    ({"predictions": SCORES, "task": "classification"}, ["predictions", "(n, c)"]),
+    ({"predictions": SCORES, "task": "classification"}, ["predictions", "one probability per item"]),
     ({"predictions": pd.Series(SCORES, index=[0, 0, *range(2, 60)])}, ["index holds 0 more than once"]),
     ({"features": {}}, ["features", "no views"]),
     ({"features": None}, ["features", "None"]),

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import tupi
 from tupi.inputs.labels import Pairs, Values
+from tupi.judging.catalogue import axis_of
 from tupi.judging.metrics import (
     COMPARISONS,
     METRICS,
@@ -15,7 +16,6 @@ from tupi.judging.metrics import (
     AccuracyOfClasses,
     PairwiseAccuracyOfValues,
     RSquared,
-    metric_named,
     metric_of,
     usual_metrics,
 )
@@ -196,16 +196,6 @@ def test_what_is_measured_depends_on_task_and_labels():
     assert [metric.name for metric in usual_metrics("regression").values()] == ["R²", "pairwise accuracy"]
 
 
-@pytest.mark.parametrize("name", ["pairwise accuracy", "accuracy", "R²"])
-def test_saved_names_find_their_metric(name):
-    assert metric_named(name).name == name
-
-
-def test_unknown_names_get_a_sentence():
-    with pytest.raises(tupi.InputError, match="'auc'; accepted: R², accuracy, pairwise accuracy"):
-        metric_named("auc")
-
-
 def test_words():
     assert PER_CENT.level(0.7126) == "71.3%"
     assert PER_CENT.number(0.7126) == "71.3"
@@ -213,7 +203,11 @@ def test_words():
         "50.0% to 60.0% (gain +10.0 points, 95% interval -1.2 to +20.0)"
     )
     assert PLAIN.change(0.5, 0.6, 0.1, -0.012, 0.2) == "0.500 to 0.600 (gain +0.100, 95% interval -0.012 to +0.200)"
-    assert [metric_named(name).axis for name in ("accuracy", "R²")] == ["accuracy, points", "R²"]
+    assert [axis_of(name) for name in ("accuracy", "R²", "a function of one's own")] == [
+        "accuracy, points",
+        "R²",
+        "a function of one's own",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tupi.cli.inputs import check_outputs, input_options
-from tupi.cli.options import whole_number
+from tupi.cli.options import metric_option, whole_number
 from tupi.cli.showing import shown
 from tupi.inputs.files import InputFiles, Inputs
 from tupi.judging.evidence import amount
@@ -30,6 +30,7 @@ COLORS = {"better": "green", "worse": "red", "failed": "red", "does not apply": 
 
 @click.command(epilog=EXAMPLE)
 @input_options(required=False)
+@metric_option
 @click.option("--methods", metavar="NAME,NAME,...", help="Which methods; without it, all.")
 @whole_number("--repeats", 4, "How often the labels are dealt to five folds.", least=1)
 @click.option(
@@ -45,6 +46,7 @@ def compare(
     files: InputFiles,
     methods: str | None,
     task: str,
+    metric: str | None,
     repeats: int,
     impute: str | None,
     verbose: bool,
@@ -86,6 +88,7 @@ def compare(
             task,
             n_repeats=repeats,
             random_state=seed,
+            metric=metric,
             impute=impute,
             part=bar.part,
             progress=bar.say,
@@ -138,9 +141,9 @@ def _print(found: Comparison) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from tupi.judging.metrics import metric_named
+    from tupi.judging.catalogue import words_of
 
-    words = metric_named(found.metric).words
+    words = words_of(found.metric)
     console = Console(highlight=False)
     rows: list[dict[Any, Any]] = found.table.to_dict(orient="records")
     judged = [row for row in rows if not pd.isna(row["before"])]
@@ -148,18 +151,29 @@ def _print(found: Comparison) -> None:
     before = f": {words.level(judged[0]['before'])} before" if judged else ""
     title = f"{found.metric} on {amount(found.n_labels, found.noun)} that the methods did not see{before}"
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, title=f"{title[0].upper()}{title[1:]}")
-    for name in ("method", "after", "gain", "95% interval", "time", "verdict"):
-        table.add_column(name, justify="left" if name in ("method", "verdict") else "right", no_wrap=True)
+    others = [name.removesuffix(" before") for name in found.table.columns if name.endswith(" before")]
+    known = {name: words_of(name).number(found.table[f"{name} before"].dropna().iloc[0]) for name in others}
+    heads = [f"{name} ({known[name]})" for name in others]
+    for name in ("method", "after", "gain", "95% interval", *heads, "time", "verdict"):
+        table.add_column(
+            name,
+            justify="left" if name in ("method", "verdict") else "right",
+            no_wrap=name not in heads,
+            overflow="fold",
+        )
     for row in rows:
         table.add_row(
             row["method"],
             "" if pd.isna(row["after"]) else words.number(row["after"]),
             "" if pd.isna(row["gain"]) else words.difference(row["gain"]),
             "" if pd.isna(row["low"]) else f"{words.difference(row['low'])} to {words.difference(row['high'])}",
+            *("" if pd.isna(value := row[f"{name} after"]) else words_of(name).number(value) for name in others),
             "" if pd.isna(row["seconds"]) else f"{row['seconds']:.1f} s",
             Text(row["verdict"], style=COLORS.get(row["verdict"], "")),
         )
     console.print(table)
+    if others:
+        console.print("In brackets: the same labels before.", markup=False)
     for row in rows:
         if row["reason"]:
             console.print(shown(f"{row['method']}: {row['reason']}"), markup=False, soft_wrap=True)

@@ -9,6 +9,7 @@ import click
 
 from tupi.cli.group import TYPED
 from tupi.cli.inputs import check_outputs, input_options
+from tupi.cli.options import metric_option
 from tupi.inputs.files import SUFFIXES, InputFiles
 from tupi.inputs.files.reading import SEPARATORS
 from tupi.runtime.errors import InputError
@@ -25,6 +26,7 @@ Examples:
 
 @click.command(epilog=EXAMPLE)
 @input_options(required=True)
+@metric_option
 @click.option("--method", default="auto", show_default=True, help="How to denoise.")
 @click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of that method; repeat for more."
@@ -64,6 +66,7 @@ def denoise(
     files: InputFiles,
     method: str,
     task: str,
+    metric: str | None,
     settings: tuple[str, ...],
     impute: str | None,
     verbose: bool,
@@ -106,6 +109,8 @@ def denoise(
 
         if report is not None or save is not None:
             raise InputError("--report, --save: found with --scheduler; accepted there: --out alone.")
+        if metric is not None:
+            raise InputError("--metric: found with --scheduler; accepted: without it.")
         if files.columns or files.drop or files.duplicates:
             raise InputError("--columns, --drop, --duplicates: found with --scheduler; accepted: without it.")
         chosen = make_method(method, parsed_settings(settings))
@@ -139,6 +144,7 @@ def denoise(
             inputs.labels,
             method=chosen,
             task=task,
+            metric=metric,
             random_state=seed,
             callback=bar.step,
             impute=impute,

@@ -81,7 +81,7 @@ def input_options(required: bool) -> Callable[[Command], Command]:
             "--score",
             multiple=True,
             metavar="COLUMN",
-            help="Score column of SCORES, if it has several; repeat for classes.",
+            help="Score column of SCORES, if it has several; repeat for classes. One alone holds probabilities.",
         ),
         click.option("--label", metavar="COLUMN", help="Value column of the labels, if they have several."),
         click.option(

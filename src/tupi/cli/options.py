@@ -20,3 +20,13 @@ def output_folder(default: str, text: str) -> Decorator:
     """Return the option --out of a command that writes a folder."""
     kind = click.Path(path_type=Path, file_okay=False)
     return click.option("--out", type=kind, default=Path(default), show_default=True, metavar="FOLDER", help=text)
+
+
+def metric_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command --metric."""
+    return click.option(
+        "--metric",
+        metavar="NAME",
+        help="What the gain is told in: pairwise, ndcg@10, map, auc, r2, rmse, mae, accuracy, balanced_accuracy, "
+        "log_loss, brier; by default the first of the task.",
+    )(command)

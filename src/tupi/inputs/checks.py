@@ -119,7 +119,8 @@ def varying_views(constant: Mapping[str, bool]) -> list[str]:
 def check_prediction_shape(shape: tuple[int, ...], task: str) -> None:
     """Complain about predictions that have too many dimensions for the task, or too few."""
     if task == "classification":
-        fits, accepted = len(shape) == 2 and shape[1] >= 2, "(n, c) with c at least 2"
+        fits = len(shape) == 1 or (len(shape) == 2 and shape[1] >= 2)
+        accepted = "(n,) of probabilities, or (n, c) with c at least 2"
     else:
         fits, accepted = len(shape) == 1, "(n,)"
     if not fits:

@@ -40,13 +40,13 @@ def class_numbers(values: NDArray[Any], n_classes: int, names: Sequence[Any] | N
         return _positions(values, n_classes)
     if values.dtype.kind in "Mmc":  # numpy would make whole numbers of some dates
         check_real("labels", values.dtype)
-    tables = [_table(names), _table([str(name) for name in names]), _table([_plain(name) for name in names])]
+    tables = [_table(names), _table([str(name) for name in names]), _table([plain_name(name) for name in names])]
     found = np.empty(len(values), np.int64)
     for place, value in enumerate(values.tolist()):
-        forms = (value if isinstance(value, Hashable) else None, str(value), _plain(value))
+        forms = (value if isinstance(value, Hashable) else None, str(value), plain_name(value))
         column = next((table[form] for table, form in zip(tables, forms, strict=True) if form in table), None)
         if column is None or column == AMBIGUOUS:
-            shown = value if isinstance(value, str) else _plain(value)
+            shown = value if isinstance(value, str) else plain_name(value)
             which = "" if column is None else ", which more than one column could mean"
             listed = ", ".join(str(name) for name in names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
             raise InputError(f"labels: found class {shown!r}{which}; accepted: {listed}.")
@@ -73,7 +73,7 @@ def _table(forms: Sequence[Any]) -> dict[Any, int]:
     return table
 
 
-def _plain(name: Any) -> Any:
+def plain_name(name: Any) -> Any:
     """Return a name that is a whole number, whatever its type, as that number; any other as its text."""
     if isinstance(name, (str, numbers.Real, np.bool_)):
         try:

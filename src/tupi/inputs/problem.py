@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tupi.inputs.binary import TwoClasses, check_probabilities, collapse, expand
 from tupi.inputs.checks import check_magnitude, check_prediction_shape, check_predictions, check_taking_part
 from tupi.inputs.classes import check_names, class_numbers
 from tupi.inputs.frames import PANDAS, as_pandas, library_of
@@ -30,7 +31,7 @@ class Problem:
     Attributes
     ----------
     initial : ndarray of shape (n,) or (n, c)
-        The predictions f^I as they came in, float64.
+        The predictions f^I as they came in, float64; two columns if one probability per item came in.
     views : tuple of View
         The features; constant views are gone.
     labels : Values, Pairs or None
@@ -40,11 +41,13 @@ class Problem:
     index : pandas.Index or None
         The items' ids, if the predictions had them.
     classes : tuple of str or None
-        Names of the class columns, if the predictions had them.
+        Names of the class columns, if the predictions had them; of a binary problem, the two values of the labels.
     encodings : dict of {str: Encoding}
         How columns became numbers, by view, for views that were not all numbers.
     library : str
         The dataframe library that the predictions, or else the views, were of.
+    binary : bool
+        Whether one probability per item came in, and is to come back: that of the second class.
     """
 
     initial: NDArray[np.float64]
@@ -55,6 +58,7 @@ class Problem:
     classes: tuple[Any, ...] | None = None
     encodings: Mapping[str, Encoding] = field(default_factory=dict)
     library: str = PANDAS
+    binary: bool = False
 
     @property
     def n(self) -> int:
@@ -89,6 +93,18 @@ class Problem:
             return self.initial.reshape(self.n, -1)
         logs = np.log(np.maximum(self.initial, SMALLEST_PROBABILITY))
         return logs - logs.mean(axis=1, keepdims=True)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know about how the input was understood, a sentence each."""
+        if not self.binary or self.classes is None:
+            return ()
+        negative, positive = self.classes
+        return (f"The predictions are taken for probabilities of class {positive!r}; the other class is {negative!r}.",)
+
+    def as_given(self, predictions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return predictions that are like `initial` in the shape in which they came in."""
+        return collapse(predictions) if self.binary else predictions
 
 
 def standardize(
@@ -129,8 +145,17 @@ def make_problem(
     predictions = as_pandas("predictions", predictions)
     classes = tuple(predictions.columns) if isinstance(predictions, pd.DataFrame) else None
     initial = _as_predictions(predictions, task)
-    if task == "classification":
-        checked = _class_labels(labels, initial.shape, index, classes)
+    binary = task == "classification" and initial.ndim == 1
+    if binary:
+        two = TwoClasses(predictions.name if isinstance(predictions, pd.Series) else classes[0] if classes else None)
+        initial = _frozen(expand(initial))
+        checked = _class_labels(labels, len(initial), index, two)
+        classes = two.names
+    elif task == "classification":
+        if classes is not None:
+            check_names(classes)
+        n_classes = initial.shape[1]
+        checked = _class_labels(labels, len(initial), index, lambda values: class_numbers(values, n_classes, classes))
     else:
         checked = as_labels(labels, len(initial), index)
     views, encodings = as_views(features, len(initial), index, impute)
@@ -143,6 +168,7 @@ def make_problem(
         classes=classes,
         encodings=encodings,
         library=library,
+        binary=binary,
     )
     taking_part = problem.columns[problem.covered]
     check_taking_part(len(taking_part), bool((taking_part != taking_part[:1]).any()))
@@ -157,24 +183,27 @@ def make_problem(
 
 def _as_predictions(predictions: Any, task: str) -> NDArray[np.float64]:
     array: NDArray[np.float64] = np.array(as_numbers("predictions", predictions), np.float64)
-    if array.ndim == 2 and array.shape[1] == 1 and task != "classification":
+    if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     check_prediction_shape(array.shape, task)
     broken = np.argwhere(~np.isfinite(array))
     first_broken = int(broken[0][0]) if len(broken) else -1
     largest = float(np.abs(array).max(initial=0.0))
     check_predictions(len(array), len(broken), first_broken, bool((array != array[:1]).any()), largest)
+    if task == "classification" and array.ndim == 1:
+        check_probabilities(array)
+    return _frozen(array)
+
+
+def _frozen(array: NDArray[np.float64]) -> NDArray[np.float64]:
     array = np.ascontiguousarray(array)
     array.setflags(write=False)
     return array
 
 
 def _class_labels(
-    labels: Any, shape: tuple[int, ...], index: pd.Index | None, classes: tuple[Any, ...] | None
+    labels: Any, n: int, index: pd.Index | None, convert: Callable[[NDArray[Any]], NDArray[np.int64]]
 ) -> Labels | None:
     if isinstance(labels, Pairs):
         raise InputError("labels: found pairs for task 'classification'; accepted: tupi.Values or an array of classes.")
-    n, n_classes = shape
-    if classes is not None:
-        check_names(classes)
-    return as_labels(labels, n, index, lambda values: class_numbers(values, n_classes, classes))
+    return as_labels(labels, n, index, convert)

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.inputs.labels import Labels, Values, entries, n_labels
+from tupi.inputs.labels import Labels, Values, entries, labelled_items, n_labels, relabel
 from tupi.inputs.problem import Problem
+from tupi.judging.catalogue import usual_beside, words_of
 from tupi.judging.folds import Fold, label_folds
 from tupi.judging.gain import Gain
-from tupi.judging.metrics import Metric, metric_named, metric_of
+from tupi.judging.metrics import Metric, metric_of
 
 N_REPEATS = 4
 MIN_LABELS = 8  # fewer leave folds without a pair to judge
 UNCHANGED = " The initial predictions were returned unchanged."
 Array = NDArray[np.float64]
 Predict = Callable[[Labels], Array]  # from labels that may be used to predictions of all items, in the input's scale
+Answer = tuple[NDArray[np.int64], Array]  # labels that judge, and predictions that did not see them
+LOSSES = ("log loss", "calibration error")  # what tells whether probabilities may be taken at their word
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,10 @@ class Evidence:
         All that in words.
     noun : {"label", "comparison"}
         What ``n_labels`` counts.
+    higher_is_better : bool
+        Whether the better of two values is the higher one.
+    beside : dict of {str: (float, float)}
+        Values of the usual metrics of the task before and after, on the same labels.
     """
 
     metric: str
@@ -54,11 +61,28 @@ class Evidence:
     n_labels: int
     sentence: str
     noun: str = "label"
+    higher_is_better: bool = True
+    beside: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def gain(self) -> float:
         """How much better the new predictions are, or would have been."""
-        return float(metric_named(self.metric).gain(self.before, self.after))
+        return self.after - self.before if self.higher_is_better else self.before - self.after
+
+    @property
+    def worse_losses(self) -> dict[str, tuple[float, float]]:
+        """What says that probabilities did not become better as such: log loss, calibration error, before and after."""
+        found = {**self.beside, self.metric: (self.before, self.after)}
+        return {name: found[name] for name in LOSSES if name in found and found[name][1] > found[name][0]}
+
+    @property
+    def others(self) -> str:
+        """The usual metrics in a sentence; empty if there are none."""
+        told = [
+            f"{name} {words_of(name).level(before)} to {words_of(name).level(after)}"
+            for name, (before, after) in self.beside.items()
+        ]
+        return f"On the same labels: {', '.join(told)}." if told else ""
 
 
 def amount(count: int, noun: str) -> str:
@@ -73,6 +97,7 @@ def judge(
     accepted: bool,
     random_state: int = 0,
     n_repeats: int = N_REPEATS,
+    metric: Metric[Any] | None = None,
 ) -> Evidence:
     """Estimate a method's gain by repeated cross-validation over the labels.
 
@@ -94,18 +119,57 @@ def judge(
         Seed of the folds.
     n_repeats : int
         How often all labels are dealt to folds anew.
+    metric : Metric, optional
+        What is measured; None takes the first of the task.
     """
-    task = problem.task
+    metric = metric or metric_of(problem.task, labels)
     if n_labels(labels) < MIN_LABELS:
-        return _unjudged(labels, task, accepted, _too_few(labels))
-    folds = (fold for repeat in range(n_repeats) for fold in label_folds(labels, random_state=(random_state, repeat)))
-    found = held_out(metric_of(task, labels), predict, folds, problem.initial, labels)
-    if not len(found.weights):
-        sentence = (
-            f"The gain could not be judged: no fold of the {counted(labels)} leaves {noun_of(labels)}s on both sides."
-        )
-        return _unjudged(labels, task, accepted, sentence)
-    return stated(found.gain(), labels, task, accepted)
+        return _unjudged(labels, metric, accepted, _too_few(labels))
+    items = labelled_items(labels)
+    rounds = [
+        [(fold.held, predict(fold.train)[items]) for fold in label_folds(labels, random_state=(random_state, repeat))]
+        for repeat in range(n_repeats)
+    ]
+    return judge_answers(rounds, problem, labels, accepted, metric)
+
+
+def judge_answers(
+    rounds: Sequence[Sequence[Answer]],
+    problem: Problem,
+    labels: Labels,
+    accepted: bool,
+    metric: Metric[Any],
+    gain: Gain | None = None,
+) -> Evidence:
+    """Return what labels say about predictions that did not see them.
+
+    Parameters
+    ----------
+    rounds : sequence of sequences of (ndarray of int, ndarray)
+        In each round every label judges once at most: which labels judge, and predictions of the labelled items, in
+        the order of the items, that were made without them.
+    problem, labels, accepted, metric
+        See `judge`.
+    gain : Gain, optional
+        The gain in ``metric``, if a method knows it better than the rounds tell.
+    """
+    items = labelled_items(labels)
+    before, local = problem.initial[items], relabel(labels, items)
+    if gain is None:
+        found = shares_of(metric, rounds, before, local)
+        if not len(found.weights):
+            sentence = (
+                f"The gain could not be judged: no fold of the {counted(labels)} leaves {noun_of(labels)}s on both "
+                "sides."
+            )
+            return _unjudged(labels, metric, accepted, sentence)
+        gain = found.gain()
+    beside = {
+        other.name: (one.before, one.after)
+        for other in usual_beside(metric, problem)
+        if len((seen := shares_of(other, rounds, before, local)).weights) and (one := seen.gain())
+    }
+    return stated(gain, labels, problem.task, accepted, metric, beside)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +197,7 @@ class HeldOut:
     def gain(self) -> Gain:
         """Return the score before and after, and the standard error of the gain."""
         before, after = (self.metric.average(shares, self.weights) for shares in (self.before, self.after))
-        gains = self.metric.gain(self.before, self.after) / self.weights
+        gains = self.metric.gain(*(self.metric.parts(shares, self.weights) for shares in (self.before, self.after)))
         return Gain(before, after, self.metric.error(gains, self.labels))
 
 
@@ -153,40 +217,92 @@ def held_out(metric: Metric[Any], predict: Predict, folds: Iterable[Fold], initi
     labels : Values or Pairs
         The labels that judge.
     """
+    return shares_of(metric, ([(fold.held, predict(fold.train))] for fold in folds), initial, labels)
+
+
+def shares_of(metric: Metric[Any], rounds: Iterable[Sequence[Answer]], initial: Array, labels: Labels) -> HeldOut:
+    """Return the shares of labels in a score, from rounds as in `judge_answers`, whose labels count all predictions."""
     before, after, weights = (np.zeros(n_labels(labels)) for _ in range(3))
-    for fold in folds:
-        before[fold.held] += metric.shares(initial, labels, fold.held)
-        after[fold.held] += metric.shares(predict(fold.train), labels, fold.held)
-        weights[fold.held] += metric.weights(labels, fold.held)
+    for answers in rounds:
+        for held, predictions in [_pooled(answers, initial, labels)] if metric.pooled and answers else answers:
+            before[held] += metric.shares(initial, labels, held)
+            after[held] += metric.shares(predictions, labels, held)
+            weights[held] += metric.weights(labels, held)
     judged = np.flatnonzero(weights)
     return HeldOut(metric, entries(labels, judged), before[judged], after[judged], weights[judged])
 
 
-def stated(gain: Gain, labels: Labels, task: str, accepted: bool) -> Evidence:
+def _pooled(answers: Sequence[Answer], initial: Array, labels: Labels) -> Answer:
+    """Return the predictions of one round as one answer: each item's are those that its own label judges."""
+    assert isinstance(labels, Values)
+    together = initial.copy()
+    for held, predictions in answers:
+        together[labels.index[held]] = predictions[labels.index[held]]
+    return np.concatenate([held for held, _ in answers]), together
+
+
+def stated(
+    gain: Gain,
+    labels: Labels,
+    task: str,
+    accepted: bool,
+    metric: Metric[Any] | None = None,
+    beside: Mapping[str, tuple[float, float]] | None = None,
+) -> Evidence:
     """Return a gain that was measured on held-out labels as evidence, with a 95 per cent interval and in words."""
-    metric = metric_of(task, labels)
+    metric = metric or metric_of(task, labels)
     if n_labels(labels) < MIN_LABELS or not np.isfinite(gain.error):
-        return _unjudged(labels, task, accepted, _too_few(labels))
+        return _unjudged(labels, metric, accepted, _too_few(labels))
     difference = metric.gain(gain.before, gain.after)
     low, high = difference - 1.96 * gain.error, difference + 1.96 * gain.error
     went, end = ("went", "") if accepted else ("would have gone", UNCHANGED)
     change = metric.words.change(gain.before, gain.after, difference, low, high)
     sentence = f"On {counted(labels)}, each judging a choice made without it, {metric.name} {went} from {change}.{end}"
-    return Evidence(
-        metric.name, gain.before, gain.after, low, high, accepted, n_labels(labels), sentence, noun_of(labels)
+    evidence = Evidence(
+        metric.name,
+        gain.before,
+        gain.after,
+        low,
+        high,
+        accepted,
+        n_labels(labels),
+        sentence,
+        noun_of(labels),
+        metric.higher_is_better,
+        beside or {},
     )
+    return replace(evidence, sentence=sentence + _calibration(evidence)) if accepted else evidence
+
+
+def _calibration(evidence: Evidence) -> str:
+    """Return a sentence if probabilities did not become better as such, whatever else became better."""
+    told = [
+        f"{name} went from {words_of(name).level(before)} to {words_of(name).level(after)}"
+        for name, (before, after) in evidence.worse_losses.items()
+    ]
+    return f" As probabilities they are no better on these labels: {' and '.join(told)}." if told else ""
 
 
 def _too_few(labels: Labels) -> str:
     return f"{counted(labels)} are too few to judge the gain by; at least {MIN_LABELS} are needed."
 
 
-def _unjudged(labels: Labels, task: str, accepted: bool, sentence: str) -> Evidence:
+def _unjudged(labels: Labels, metric: Metric[Any], accepted: bool, sentence: str) -> Evidence:
     """Return evidence without figures."""
     nan = float("nan")
     sentence += "" if accepted else UNCHANGED
-    metric = metric_of(task, labels).name
-    return Evidence(metric, nan, nan, nan, nan, accepted, n_labels(labels), sentence, noun_of(labels))
+    return Evidence(
+        metric.name,
+        nan,
+        nan,
+        nan,
+        nan,
+        accepted,
+        n_labels(labels),
+        sentence,
+        noun_of(labels),
+        metric.higher_is_better,
+    )
 
 
 def noun_of(labels: Labels) -> str:

@@ -1,6 +1,7 @@
 """Metrics: how well predictions agree with labels, how sure that is, and how it is said in words.
 
-To add a metric, write a class with its `Metric.shares` and list it in `METRICS`.
+Here is what every task has measured by default. To add a metric, write a class with its `Metric.shares` and list it in
+`tupi.judging.catalogue`.
 """
 
 from __future__ import annotations
@@ -84,6 +85,8 @@ class Metric(ABC, Generic[Kind]):
     ----------
     name : str
         What people call it; results are saved with it.
+    key : str
+        What the argument ``metric`` calls it.
     tasks : tuple of str
         Which tasks it is for.
     kind : type
@@ -94,14 +97,24 @@ class Metric(ABC, Generic[Kind]):
         The lowest and the highest score that are possible.
     words : Words
         How its values are said.
+    pooled : bool
+        Whether all labels judge together, and not those of each fold by themselves.
+    of_probabilities : bool
+        Whether predictions must be class probabilities.
+    n_values : int or None
+        How many different labels there must be, if that matters.
     """
 
-    name: ClassVar[str]
+    name: str
+    key: ClassVar[str]
     tasks: ClassVar[tuple[str, ...]]
     kind: ClassVar[type[Labels]]
-    higher_is_better: ClassVar[bool] = True
+    higher_is_better: bool = True
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     words: ClassVar[Words] = PER_CENT
+    pooled: ClassVar[bool] = False
+    of_probabilities: ClassVar[bool] = False
+    n_values: ClassVar[int | None] = None
 
     @abstractmethod
     def shares(self, predictions: Array, labels: Kind, held: Positions | slice = ALL) -> Array:
@@ -125,6 +138,10 @@ class Metric(ABC, Generic[Kind]):
         """Return the score from sums of shares and of weights over one or more rounds, in which labels count alike."""
         return float(np.mean(shares / weights))
 
+    def parts(self, shares: Array, weights: Array) -> Array:
+        """Return what each label adds to the score, such that their mean changes as the score does."""
+        return shares / weights
+
     def score(self, predictions: Array, labels: Kind) -> float:
         """Return how well predictions agree with labels."""
         return self.average(self.shares(predictions, labels), self.weights(labels))
@@ -137,11 +154,6 @@ class Metric(ABC, Generic[Kind]):
         """Return the standard error of an average gain, from the gain of each label that judged."""
         return float(gains.std() / np.sqrt(len(gains)))
 
-    @property
-    def axis(self) -> str:
-        """What is written beside differences that were multiplied by ``words.factor``."""
-        return f"{self.name}, {self.words.unit}" if self.words.unit else self.name
-
 
 class PairwiseAccuracyOfValues(Metric[Values]):
     """The fraction of pairs of items with different values that are ranked right; a tie is half right.
@@ -150,7 +162,8 @@ class PairwiseAccuracyOfValues(Metric[Values]):
     """
 
     name = "pairwise accuracy"
-    tasks = ("ranking",)
+    key = "pairwise"
+    tasks = ("ranking", "regression")
     kind = Values
 
     def shares(self, predictions: Array, labels: Values, held: Positions | slice = ALL) -> Array:
@@ -175,6 +188,7 @@ class PairwiseAccuracyOfComparisons(Metric[Pairs]):
     """The fraction of comparisons that are ranked right; a tie is half right."""
 
     name = "pairwise accuracy"
+    key = "pairwise"
     tasks = ("ranking", "regression")
     kind = Pairs
 
@@ -198,6 +212,7 @@ class AccuracyOfClasses(Metric[Values]):
     """The fraction of items whose class has the highest score."""
 
     name = "accuracy"
+    key = "accuracy"
     tasks = ("classification",)
     kind = Values
 
@@ -210,6 +225,7 @@ class RSquared(Metric[Values]):
     """The coefficient of determination: one minus the mean squared error in units of the variance of all labels."""
 
     name = "R²"
+    key = "r2"
     tasks = ("regression",)
     kind = Values
     bounds = (-np.inf, 1.0)
@@ -238,15 +254,6 @@ def usual_metrics(task: str) -> Mapping[type[Labels], Metric[Any]]:
 def metric_of(task: str, labels: Labels) -> Metric[Any]:
     """Return what is measured for a task with such labels."""
     return usual_metrics(task)[type(labels)]
-
-
-def metric_named(name: str) -> Metric[Any]:
-    """Return a metric by the name that results are saved with, for its words and direction."""
-    for metric in METRICS:
-        if metric.name == name:
-            return metric
-    accepted = ", ".join(dict.fromkeys(metric.name for metric in METRICS))
-    raise InputError(f"metric: found {name!r}; accepted: {accepted}.")
 
 
 def pairwise_accuracy(scores: Column, truth: Labels | Column) -> float:

@@ -44,6 +44,9 @@ class Fit:
         For ranking by values: the label that each item is expected to get.
     left_out_errors : ndarray, optional
         Absolute errors of labels that were left out, in units of their uncertainty.
+    left_out : tuple of ndarray, optional
+        From methods that judge themselves by values: the labelled items that were used, numbered as in the problem, and
+        predictions of them, each made without the item's own label, in the input's scale.
     suggested : ndarray of shape (k,) or (k, 2), optional
         Items, or pairs, among those that take part, whose labels would teach most; the best first.
     calibrated : bool
@@ -61,6 +64,7 @@ class Fit:
     expected: NDArray[np.float64] | None = None
     left_out_errors: NDArray[np.float64] | None = None
     suggested: NDArray[np.int64] | None = None
+    left_out: tuple[NDArray[np.int64], NDArray[np.float64]] | None = None
     calibrated: bool = False
 
     def predictions(self, prepared: Prepared) -> NDArray[np.float64]:

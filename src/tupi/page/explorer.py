@@ -164,6 +164,7 @@ class Explorer:
         if found is None:
             return None
         predictions, facts = found
+        predictions = self.prepared.problem.as_given(predictions)
         column = predictions if predictions.ndim == 1 else predictions[:, look.column]
         return encode({"t": t, "last": self.last(look), **facts}, score=column.astype(np.float32), rank=ranks(column))
 

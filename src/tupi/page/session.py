@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ class Session:
         self.source, self.base, self.signal = source, base or Tupi(), Signal()
         known = make_problem(source.predictions, source.features, source.labels, source.task, source.impute)
         self._file_labels = known.labels
-        self.problem = make_problem(source.predictions, source.features, None, source.task, source.impute)
+        self.problem = replace(known, labels=None)
         self.names = None if known.index is None else [str(name) for name in known.index]
         self.first = first or self._first_look()
         lams, widths = (
@@ -100,7 +101,7 @@ class Session:
             "n": problem.n,
             "task": problem.task,
             "views": problem.names,
-            "classes": None if problem.initial.ndim == 1 else self.classes,
+            "classes": None if self.n_columns == 1 else self.classes,
             "has_ids": self.names is not None,
             "id": None if problem.index is None else str(problem.index.name or "id"),
             "has_pictures": self.source.pictures is not None,
@@ -119,9 +120,15 @@ class Session:
         }
 
     @property
+    def _initial(self) -> np.ndarray:
+        """The predictions in the shape in which they came in."""
+        return self.problem.as_given(self.problem.initial)
+
+    @property
     def n_columns(self) -> int:
         """How many columns of scores there are: one, unless they are of classes."""
-        return 1 if self.problem.initial.ndim == 1 else self.problem.initial.shape[1]
+        initial = self._initial
+        return 1 if initial.ndim == 1 else initial.shape[1]
 
     @property
     def classes(self) -> list[str]:
@@ -138,7 +145,7 @@ class Session:
 
     def initial(self, column: int = 0) -> bytes:
         """Return the initial scores and ranks as one frame."""
-        return _frame(self.problem.initial, column)
+        return _frame(self._initial, column)
 
     def item(self, position: int) -> dict[str, Any]:
         """Return what a person may know about an item who is asked about it: nothing that a ranking says."""
@@ -158,7 +165,7 @@ class Session:
     def figures(self) -> dict[str, Any]:
         """Return the report's figures as patterns: the page puts the numbers of the moment into them."""
         names = self.problem.names
-        column = self.problem.initial if self.problem.initial.ndim == 1 else self.problem.initial[:, 0]
+        column = self._initial if self.n_columns == 1 else self._initial[:, 0]
         blank = Denoised(
             predictions=column,
             initial=column,

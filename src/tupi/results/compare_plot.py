@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tupi.judging.metrics import metric_named
+from tupi.judging.catalogue import axis_of, words_of
 from tupi.runtime.atomic import replacing, write_atomically
 from tupi.runtime.errors import InputError
 
@@ -41,9 +41,9 @@ def plot_gains(table: pd.DataFrame, metric: str, title: str, path: Path) -> Path
     judged = table.dropna(subset="gain").iloc[::-1]  # plots count upwards
     if judged.empty:
         raise InputError("There is nothing to plot: no method could be judged.")
-    measured = metric_named(metric)
-    gains = judged.assign(**{name: measured.words.factor * judged[name] for name in ("gain", "low", "high")})
-    axis = f"gain in {measured.axis}, with 95% interval"
+    factor = words_of(metric).factor
+    gains = judged.assign(**{name: factor * judged[name] for name in ("gain", "low", "high")})
+    axis = f"gain in {axis_of(metric)}, with 95% interval"
     if suffix in PAGES:
         return write_atomically(path, _page(gains, axis, title).encode())
     _image(gains, axis, title, path)

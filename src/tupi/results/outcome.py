@@ -69,6 +69,11 @@ class Outcome:
         """Whether any prediction differs from the initial one."""
         return not np.array_equal(self.predictions, self.initial)
 
+    @property
+    def binary(self) -> bool:
+        """Whether predictions are one probability per item, that of the second class."""
+        return self.task == "classification" and self.initial.ndim == 1
+
     def to_frame(self) -> Any:
         """Return a table with one row per item: initial, prediction, and for scores the rank before and after.
 

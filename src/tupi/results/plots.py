@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tupi.judging.catalogue import axis_of, words_of
 from tupi.judging.evidence import Evidence
-from tupi.judging.metrics import metric_named
 from tupi.results.outcome import Outcome
 from tupi.results.summary import shortened, three_decimals
 from tupi.runtime.json_values import numbers
@@ -266,13 +266,13 @@ def score_steps(result: Outcome, metric: str) -> Figure:
     }
     first, last = three_decimals(scores.iloc[0]), three_decimals(scores.iloc[-1])
     alt = f"Line: {metric} on the labels that chose the step, from {first} at step 0 to {last} at step {steps[-1]}."
-    return _figure([line], alt, _steps_axis(steps), _axis(metric, tickformat=metric_named(metric).words.ticks))
+    return _figure([line], alt, _steps_axis(steps), _axis(metric, tickformat=words_of(metric).ticks))
 
 
 def gain_interval(evidence: Evidence) -> Figure:
     """Return the gain on held-out labels with its 95 per cent interval and a line at zero."""
-    metric = metric_named(evidence.metric)
-    gain, low, high = (metric.words.factor * value for value in (evidence.gain, evidence.low, evidence.high))
+    factor, axis = words_of(evidence.metric).factor, axis_of(evidence.metric)
+    gain, low, high = (factor * value for value in (evidence.gain, evidence.low, evidence.high))
     point = {
         "type": "scatter",
         "mode": "markers",
@@ -291,13 +291,13 @@ def gain_interval(evidence: Evidence) -> Figure:
         "hovertemplate": "gain %{x:+.3~f}<extra></extra>",
     }
     whose = "Gain" if evidence.accepted else "Gain of the candidate that was turned down"
-    alt = f"{whose} in {metric.axis}: {gain:+.3g}, 95 per cent interval {low:+.3g} to {high:+.3g}."
+    alt = f"{whose} in {axis}: {gain:+.3g}, 95 per cent interval {low:+.3g} to {high:+.3g}."
     zero = {"type": "line", "x0": 0, "x1": 0, "yref": "paper", "y0": 0, "y1": 1}
     shapes = [zero | {"line": {"color": NEUTRAL, "dash": "dot", "width": 2}}]
     hidden = {"visible": False, "range": [-1, 1]}
     ends = (min(low, 0.0), max(high, 0.0))
     margin = 0.1 * (ends[1] - ends[0]) or 1.0
-    x = _axis(f"gain in {metric.axis}", range=numbers([ends[0] - margin, ends[1] + margin]))
+    x = _axis(f"gain in {axis}", range=numbers([ends[0] - margin, ends[1] + margin]))
     return _figure([point], alt, x, hidden, shapes=shapes, height=170)
 
 

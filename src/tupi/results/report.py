@@ -14,15 +14,18 @@ from typing import Any
 import numpy as np
 
 from tupi.embedding.relevance import LEVEL
+from tupi.inputs.labels import Pairs, Values
+from tupi.judging.catalogue import words_of
 from tupi.judging.evidence import amount
+from tupi.judging.metrics import usual_metrics
 from tupi.results import plots
 from tupi.results.html import paragraphs, plot, side_by_side, table
 from tupi.results.outcome import Outcome
 from tupi.results.summary import (
     MEANINGS,
-    NOUNS,
     judged,
     key_figures,
+    noun_of,
     significant,
     summary,
     three_decimals,
@@ -131,7 +134,7 @@ def _verdict(result: Outcome) -> str:
     found = verdict(result)
     done, views, judgement = summary(result)
     step = "" if found.kind == "use" else f"What to do: {found.step}"
-    meaning = "" if result.evidence is None else MEANINGS.get(result.evidence.metric, "")
+    meaning = "" if result.evidence is None else MEANINGS.get(result.evidence.metric.partition("@")[0], "")
     reasons = paragraphs(*filter(None, (f"{judgement[0].upper()}{judgement[1:]}", step, meaning)))
     key = "".join(f"<div><dt>{escape(what)}</dt><dd>{escape(value)}</dd></div>" for what, value in key_figures(result))
     notes = "".join(f"<li>{escape(note)}</li>" for note in result.notes)
@@ -157,8 +160,12 @@ def _gain(result: Outcome) -> str:
             "On the very labels that chose the setting and the number of steps, and so a little too good; "
             "judge by held-out labels."
         )
-        figures.append(plot("steps", "Score along the steps", plots.score_steps(result, evidence.metric), caption))
-    return paragraphs(evidence.sentence) + side_by_side(*figures)
+        # What chose is the first metric of the task, whatever else the gain is told in.
+        chose = usual_metrics(result.task)[Values if evidence.noun == "label" else Pairs].name
+        figures.append(plot("steps", "Score along the steps", plots.score_steps(result, chose), caption))
+    beside = [(name, *(words_of(name).level(value) for value in both)) for name, both in evidence.beside.items()]
+    others = table("Other figures on the same labels", ("metric", "before", "after"), beside) if beside else ""
+    return paragraphs(evidence.sentence) + others + side_by_side(*figures)
 
 
 def _before_after(result: Outcome) -> str:
@@ -174,7 +181,7 @@ def _before_after(result: Outcome) -> str:
     return side_by_side(
         plot(
             "scatter",
-            f"Old against new {NOUNS[result.task]}",
+            f"Old against new {noun_of(result)}",
             plots.score_scatter(result),
             f"{sample}Items on the dotted line are unchanged; diamonds are those of the table of movers.",
         ),

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from tupi.inputs.types import Features, Table
+from tupi.results.decisions import Decisions, decide
 from tupi.results.drift import Drift, drift
 from tupi.results.outcome import Outcome
 from tupi.results.report import write_report
@@ -49,7 +50,7 @@ class Denoised(Outcome):
     index : pandas.Index or None
         The items' ids.
     classes : tuple or None
-        Names of class columns.
+        Names of class columns; of one probability per item, the two values of the labels, the negative class first.
     notes : tuple of str
         What the method wants a person to know, such as which setting was chosen and why.
     uncertainty : ndarray of shape (n,) or None
@@ -170,6 +171,27 @@ class Denoised(Outcome):
         {'predictions': False, 'view': True}
         """
         return drift(self, predictions, features)
+
+    def decide(self, cost_fp: float, cost_fn: float) -> Decisions:
+        """Return which of two classes to take each item for, so that mistakes are expected to cost least.
+
+        An item is taken for the positive class if its probability p is at least ``cost_fp / (cost_fp + cost_fn)``: from
+        there on the cost of a false alarm, (1 - p) ``cost_fp``, is at most that of a miss, p ``cost_fn``. That holds as
+        far as the probabilities are right; ``evidence`` has their log loss and calibration error.
+
+        Parameters
+        ----------
+        cost_fp : float
+            What it costs to take an item of the negative class for a positive one: a false alarm.
+        cost_fn : float
+            What it costs to take an item of the positive class for a negative one: a miss.
+
+        Returns
+        -------
+        Decisions
+            The decisions, the threshold, the expected cost of an item, and a sentence.
+        """
+        return decide(self, cost_fp, cost_fn)
 
     def report(self, path: str | Path) -> Path:
         """Write a self-contained HTML report that opens offline, and return its path."""

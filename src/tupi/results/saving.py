@@ -115,7 +115,7 @@ def _checked(path: Path, found: dict[str, Any]) -> dict[str, Any]:
         "predictions that are no numbers": initial.dtype.kind != "f" or found["predictions"].dtype.kind != "f",
         "predictions of other items": found["predictions"].shape != initial.shape,
         "ids of other items": found["index"] is not None and len(found["index"]) != n,
-        "names of other classes": found["classes"] is not None and (n, len(found["classes"])) != initial.shape,
+        "names of other classes": found["classes"] is not None and not _names_fit(found["classes"], initial.shape),
         "an unknown task": found["task"] not in TASKS,
         **{f"{name} of other items": found[name] is not None and found[name].shape != (n,) for name in PER_ITEM},
     }
@@ -125,11 +125,21 @@ def _checked(path: Path, found: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def _names_fit(classes: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
+    """Return whether there is a name for each column, or two names for one probability per item."""
+    return len(classes) == (shape[1] if len(shape) == 2 else 2)
+
+
 def _later(meta: dict[str, Any]) -> dict[str, Any]:
     """Return the fields that files of earlier versions lack."""
     if "columns" not in meta:
         return {}
     return {"columns": pd.DataFrame(**meta["columns"], dtype=object), "library": str(meta["library"])}
+
+
+def _evidence(found: dict[str, Any]) -> Evidence:
+    """Return evidence; that of earlier versions has nothing beside its metric."""
+    return Evidence(**found | {"beside": {name: tuple(both) for name, both in found.get("beside", {}).items()}})
 
 
 def _restored(arrays: dict[str, NDArray[Any]], meta: dict[str, Any], frames: dict[str, pd.DataFrame]) -> dict[str, Any]:
@@ -148,7 +158,7 @@ def _restored(arrays: dict[str, NDArray[Any]], meta: dict[str, Any], frames: dic
     return {
         "predictions": arrays["predictions"],
         "initial": arrays["initial"],
-        "evidence": Evidence(**meta["evidence"]) if meta["evidence"] else None,
+        "evidence": _evidence(meta["evidence"]) if meta["evidence"] else None,
         "method": meta["method"],
         "params": meta["params"],
         "task": meta["task"],

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from tupi.embedding.relevance import LEVEL
+from tupi.judging.catalogue import axis_of, words_of
 from tupi.judging.evidence import MIN_LABELS, Evidence, amount
-from tupi.judging.metrics import metric_named
 from tupi.results.outcome import Outcome
 
 N_NAMES = 5  # more names than that are counted, not listed
@@ -27,6 +27,18 @@ MEANINGS = {
     "accuracy": "Accuracy is the share of items whose most likely class is the right one.",
     "R²": "R² is the share of the differences between labels that the predictions explain: 1 is perfect, and 0 is no "
     "better than the same value for every item.",
+    "RMSE": "RMSE is the typical error in the labels' units, in which large errors count most; less is better.",
+    "MAE": "MAE is the mean size of the errors in the labels' units; less is better.",
+    "AUC": "AUC is the share of pairs of a positive and a negative item in which the positive one has the higher "
+    "probability: tossing a coin gets 50%.",
+    "balanced accuracy": "Balanced accuracy is the share of right items of each class, averaged over classes.",
+    "log loss": "Log loss is how surprised the probabilities are by the labels; less is better, and 0 is perfect.",
+    "Brier score": "The Brier score is the mean squared error of the probabilities; less is better.",
+    "calibration error": "Calibration error is how far probabilities are from the shares of items that turn out so; "
+    "less is better.",
+    "MAP": "MAP is the mean, over relevant items, of the share of relevant ones among all that rank at least as high.",
+    "NDCG": "NDCG says how much of the relevance that a perfect ranking has in its first places this one has there: "
+    "1 is perfect.",
 }
 
 
@@ -61,6 +73,11 @@ def five_lines(result: Outcome) -> list[str]:
     return [head, *summary(result), f"What to do next: {step}"]
 
 
+def noun_of(result: Outcome) -> str:
+    """Return what the predictions are called."""
+    return "probabilities" if result.binary else NOUNS[result.task]
+
+
 def key_figures(result: Outcome) -> list[tuple[str, str]]:
     """Return the few figures to know, each with what it is."""
     figures = [("items", f"{len(result.initial):,}"), ("views", f"{len(result.dependence)}")]
@@ -73,9 +90,9 @@ def key_figures(result: Outcome) -> list[tuple[str, str]]:
     if result.evidence is None:
         figures.append(("labels", "none"))
     elif judged(result.evidence):
-        metric = metric_named(result.evidence.metric)
+        metric = result.evidence.metric
         what = "gain" if result.changed else "gain of the candidate that was turned down,"
-        figures.append((f"{what} in {metric.axis}", metric.words.difference(result.evidence.gain)))
+        figures.append((f"{what} in {axis_of(metric)}", words_of(metric).difference(result.evidence.gain)))
     else:
         figures.append((f"{result.evidence.noun}s", f"{result.evidence.n_labels}, too few to judge"))
     return figures
@@ -115,7 +132,7 @@ def next_step(result: Outcome) -> str:
 
 def verdict(result: Outcome) -> Verdict:
     """Return whether to use the new predictions, and what to do next."""
-    evidence, noun = result.evidence, NOUNS[result.task]
+    evidence, noun = result.evidence, noun_of(result)
     use, leave = f"Use the new {noun}", f"Leave the {noun} as they are."
     if evidence is None and not result.changed:
         step = "keep the predictions that you have; without labels nothing was found that speaks for a change."
@@ -178,7 +195,7 @@ def shortened(name: str, longest: int = 40) -> str:
 
 
 def _done(result: Outcome) -> str:
-    n, noun, views = len(result.initial), NOUNS[result.task], list(result.dependence.index)
+    n, noun, views = len(result.initial), noun_of(result), list(result.dependence.index)
     seen = f"{amount(len(views), 'view')} of them that the predictor never saw ({_names(views)})"
     if not result.changed:
         return f"The {noun} of all {n:,} items were compared with {seen} and left exactly as they were."
@@ -227,17 +244,18 @@ def _judgement(evidence: Evidence | None) -> str:
         return "There were no labels, so whether the result is better cannot be told from these data."
     if not judged(evidence):
         return f"{evidence_verdict(evidence)}."
-    words = metric_named(evidence.metric).words
+    words = words_of(evidence.metric)
     change = words.change(evidence.before, evidence.after, evidence.gain, evidence.low, evidence.high)
     went = "went" if evidence.accepted else "would have gone"
     return (
         f"On {amount(evidence.n_labels, evidence.noun)}, each held out in turn, {evidence.metric} {went} from "
-        f"{change}: {evidence_verdict(evidence)}."
-    )
+        f"{change}: {evidence_verdict(evidence)}. {evidence.others}"
+    ).strip()
 
 
 def _new_classes(result: Outcome) -> int:
-    return int((result.initial.argmax(axis=1) != result.predictions.argmax(axis=1)).sum())
+    before, after = (one > 0.5 if result.binary else one.argmax(axis=1) for one in (result.initial, result.predictions))
+    return int((before != after).sum())
 
 
 def _names(names: Sequence[str]) -> str:

@@ -145,8 +145,8 @@ def read_inputs(
     Parameters
     ----------
     scores : path
-        Predictions: a table with one score column (class columns for classification) or an array; ``file.npz:name``
-        takes one array of several.
+        Predictions: a table with one score column (for classification class columns, or one of probabilities) or an
+        array; ``file.npz:name`` takes one array of several.
     features : mapping of view name to path
         A table (all its columns but the ids) or an array is one view. An NPZ file with several arrays gives one view
         each, called ``name.key``.
@@ -187,16 +187,17 @@ def read_inputs(
         items = Items.of([base, *sheets.values(), *values], id_column, duplicates)
         assert items.base is not None
         base = items.base
-        score_columns = _score_columns(base, items.column, score, task)
+        same = known is not None and known.path.resolve() == base.path.resolve()
+        score_columns = _score_columns(base, items.column, label if same else None, score, task)
         predictions = pd.DataFrame({name: base.values(name) for name in score_columns})
-        if task != "classification":
+        if len(score_columns) == 1:  # for classification, one probability per item
             predictions = predictions[score_columns[0]]
         if items.index is not None:
             predictions = predictions.set_axis(items.index, axis=0)
     sheets = chosen_columns(sheets, items.column, columns, drop)
     sheets, left_out = _without_targets(sheets, items.column, columns, {base: score_columns, known: (label,)})
     views = _read_features(features, sheets, items)
-    classes = score_columns if task == "classification" else ()
+    classes = score_columns if task == "classification" and len(score_columns) > 1 else ()
     known_labels = None if labels is None else read_labels(labels, known, label, items, classes)
     understood = dict.fromkeys(sheet.file.sentence for sheet in (base, *sheets.values(), known) if sheet is not None)
     return Inputs(
@@ -240,10 +241,13 @@ def _length(array: Array) -> int:
     return len(array) if array.ndim else 1
 
 
-def _score_columns(base: Sheet, id_column: str | None, wanted: Sequence[str], task: str) -> tuple[str, ...]:
+def _score_columns(
+    base: Sheet, id_column: str | None, label: str | None, wanted: Sequence[str], task: str
+) -> tuple[str, ...]:
+    """Return the columns that are named or, where none is, those of numbers that hold neither ids nor labels."""
     for name in wanted:
         base.check_has("--score", name)
-    others = [name for name in base.frame.columns if name != id_column]
+    others = [name for name in base.frame.columns if name not in (id_column, label)]
     found = tuple(wanted) or tuple(filter(base.holds_numbers, others))
     if not found:
         beside = "" if id_column is None else f" beside the ids {id_column!r}"

@@ -201,6 +201,10 @@ class Answer(ABC):
         """Return absolute errors of values left out, in units of their uncertainty; None for other labels."""
         return None
 
+    def left_out(self, blend: Blend) -> Array | None:
+        """Return predictions of the labelled items, each without its label, shape (m, c); None for comparisons."""
+        return None
+
     def _unit(self) -> float:
         """Return what one deviation of the labels is in the units of the uncertainty."""
         return float(self.scale.scale[0] / self.spread())
@@ -252,6 +256,13 @@ class RankingAnswer(ScoreAnswer):
         z = (self.values - self.values.mean()) / self.values.std()
         return np.abs(self.fused.left_out.held_out[:, 0] - z) / self.fused.left_out_deviations()
 
+    def left_out(self, blend: Blend) -> Array:
+        """Return scores, in the input's scale as all others."""
+        f, label_free = (self.at_labels(self.problem.unit(one)) for one in (self.problem.only(0), self.problem.careful))
+        return (
+            blend.of(self.fused.left_out.held_out / self.spread(), f, label_free) * self.scale.scale + self.scale.shift
+        )
+
     def _unit(self) -> float:
         return float(self.values.std())
 
@@ -281,6 +292,10 @@ class RegressionAnswer(Answer):
     def left_out_errors(self, blend: Blend) -> Array:
         """Return the errors of what comes back."""
         return np.abs(self._held_out(blend) - self.values) / (self.fused.left_out_deviations() * self._unit())
+
+    def left_out(self, blend: Blend) -> Array:
+        """Return values."""
+        return self._held_out(blend)[:, None]
 
     def probability(self, blend: Blend = NEW) -> float:
         """Return the probability that the new values, or a blend, have a smaller squared error."""

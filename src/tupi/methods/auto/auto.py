@@ -47,7 +47,7 @@ from tupi.methods.auto.answers import (
     Scale,
     based_on,
 )
-from tupi.methods.auto.class_answer import CLASS_SHIFT, ClassAnswer, label_free_chances
+from tupi.methods.auto.class_answer import CLASS_SHIFT, ClassAnswer, as_sure_as_before, label_free_chances
 from tupi.methods.auto.design import suggest_first, suggest_items, suggest_pairs
 from tupi.methods.auto.experts import with_expert
 from tupi.methods.auto.fitting import fit_pairs, fit_values, most_labels
@@ -87,6 +87,8 @@ class Solution:
         See there.
     suggested : ndarray, optional
         Items, or pairs, to label next.
+    left_out : tuple of ndarray, optional
+        Labelled items and predictions of them, each without its label, see there.
     """
 
     columns: Kept | None
@@ -98,6 +100,7 @@ class Solution:
     expected: Kept | None = None
     left_out_errors: Array | None = None
     suggested: Positions | None = None
+    left_out: tuple[Positions, Array] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,6 +155,7 @@ class Auto(Method):
             expected=None if found.expected is None else base.home.joined(found.expected),
             left_out_errors=found.left_out_errors,
             suggested=found.suggested,
+            left_out=None if found.left_out is None else (prepared.items[found.left_out[0]], found.left_out[1]),
             calibrated=found.calibrated,
         )
 
@@ -197,24 +201,33 @@ class Auto(Method):
             suggested = suggest_pairs(base, answer.fused, rows[np.column_stack([answer.higher, answer.lower])])
         else:
             suggested = suggest_items(base, answer.fused, answer.fused.noise, rows)
+        judged = blend if changed else NEW
+        left_out = answer.left_out(judged)
         return Solution(
             answer.columns(blend) if changed else None,
             {"signal_share": base.share.c} | params,
             describe_views(base, names) + " " + self._verdict(answer, labels, blend, probability, confirmed, changed),
             isinstance(answer, RegressionAnswer) and changed,
-            answer.gain(blend if changed else NEW),
+            answer.gain(judged),
             answer.uncertainty(),
             answer.expected(),
             answer.left_out_errors(blend),
             suggested,
+            None if left_out is None else (rows, left_out),
         )
 
     def _without_labels(self, base: LabelFree, scale: Scale, names: list[str], suggest: bool) -> Solution:
         """Return the label-free answer where the views give good reason to move f."""
-        # Averages vary less than scores. For regression and classes f's units stay: there they mean something.
-        moved = base.unit(base.careful) if scale.task == "ranking" else base.careful
+        moved = None
+        if base.moves:
+            # Averages vary less than scores. For regression f's units stay, and so do those of class scores.
+            if scale.task == "ranking":
+                better = base.unit(base.careful)
+            else:
+                better = as_sure_as_before(base, scale) if scale.probabilities else base.careful
+            moved = base.home.each(based_on, base.base, coefficients=better)
         return Solution(
-            base.home.each(based_on, base.base, coefficients=moved) if base.moves else None,
+            moved,
             {"signal_share": base.share.c},
             describe_views(base, names) + " " + describe_share(base),
             scale.task == "regression" and base.moves,

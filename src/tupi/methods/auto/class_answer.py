@@ -20,6 +20,7 @@ from tupi.methods.auto.labelfree import LabelFree, with_one
 SHARPNESS_GRID = tuple(2.0 ** (k / 2) for k in range(9))  # powers to which class shares may be raised
 SHARPNESS_SD = 0.5  # expected size of the power's logarithm: a handful of labels must not make up certainty
 LEAST_SHARE = 0.01  # of a class: regression of zeros and ones may say less than nothing
+SHIFTS = 5  # Newton's steps to the means of classes, which end within rounding after three
 CLASS_SHIFT = 0.1  # prior variance of a class's shift: how frequent classes are is known from the predictions
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
@@ -110,13 +111,16 @@ class ClassAnswer(Answer):
 
     def gain(self, blend: Blend) -> Gain:
         """Return the gain in accuracy, each label left out in turn."""
-        new = self._made(self.fused.left_out.held_out)
-        old, careful = (self.at_labels(one) for one in (self.problem.only(0), self.problem.careful))
-        before, after = (
-            ((one * self.scale.scale + self.scale.shift).argmax(axis=1) == self.classes).astype(np.float64)
-            for one in (old, blend.of(new, old, careful))
-        )
+        old = self.at_labels(self.problem.only(0)) * self.scale.scale + self.scale.shift
+        before, after = ((one.argmax(axis=1) == self.classes).astype(np.float64) for one in (old, self.left_out(blend)))
         return mean_gain(before, after)
+
+    def left_out(self, blend: Blend) -> Array:
+        """Return probabilities of classes, or scores."""
+        old, careful = (self.at_labels(one) for one in (self.problem.only(0), self.problem.careful))
+        columns = blend.of(self._made(self.fused.left_out.held_out), old, careful)
+        values = columns * self.scale.scale + self.scale.shift
+        return np.asarray(softmax(values, axis=1)) if self.scale.probabilities else values
 
     @cached_property
     def _made(self) -> ClassColumns:
@@ -147,6 +151,36 @@ def spread_of(coefficients: Array, problem: LabelFree, scale: Scale) -> tuple[fl
     means = mean * scale.scale + scale.shift
     squares = square * scale.scale**2 + 2 * mean * scale.scale * scale.shift + scale.shift**2
     return float(means.mean()), float(np.sqrt(max(squares.mean() - means.mean() ** 2, 0.0)))
+
+
+def as_sure_as_before(base: LabelFree, scale: Scale) -> Array:
+    """Return the coefficients of the label-free answer, with probabilities as sure, and classes as likely, as before.
+
+    Logarithms of probabilities that were averaged over alike items vary less, although they are nearer to the truth,
+    and a class may become rarer by averaging alone. Nothing but the initial probabilities says how sure to be without
+    labels, so the answer's logarithms get their deviation, and a shift for each class that restores its mean.
+    """
+    coefficients = base.careful
+    (_, before), (_, after) = (spread_of(one, base, scale) for one in (base.only(0), coefficients))
+    stretch = before / after if after > 1e-12 else 1.0
+    shift = np.zeros(len(scale.scale))
+    for _ in range(SHIFTS):
+        total = base.home.summed(
+            _frequencies, base.base, answer=coefficients, scale=scale, stretch=stretch, shift=shift
+        )
+        wanted, found, slopes = total[0], total[1], total[2:]
+        shift = shift + np.linalg.pinv(slopes, hermitian=True) @ (wanted - found)  # Newton's step; shifts sum to zero
+    stretched = coefficients * stretch
+    stretched[:, 0] += (stretch * scale.shift + shift - scale.shift) / scale.scale
+    return stretched
+
+
+def _frequencies(rows: Rows, base: Array, *, answer: Array, scale: Scale, stretch: float, shift: Array) -> Array:
+    """Return sums of initial and of new probabilities, and the derivatives of the latter by the shifts, row by row."""
+    old = softmax(base[:, :, 0] * scale.scale + scale.shift, axis=1)
+    logs = np.einsum("ck,nck->nc", answer, with_one(base)) * scale.scale + scale.shift
+    new = softmax(stretch * logs + shift, axis=1)
+    return np.vstack([old.sum(axis=0), new.sum(axis=0), np.diag(new.sum(axis=0)) - new.T @ new])
 
 
 def label_free_chances(base: LabelFree, scale: Scale) -> Chances:
