@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,17 +15,20 @@ from tupi.cluster.result import DistributedDenoised
 from tupi.embedding.hsic import DEFAULTS, dependence_table, view_dependence
 from tupi.embedding.prepared import Prepared, Progress, silent
 from tupi.inputs.checks import check_seed
-from tupi.inputs.labels import Labels
-from tupi.inputs.problem import make_problem, standardize
+from tupi.inputs.labels import Labels, both
+from tupi.inputs.problem import checked_labels, make_problem, standardize
 from tupi.inputs.tables import columns_table
 from tupi.inputs.types import Column, DaskClient, Features, Lazy, Table
 from tupi.judging.evidence import judge, stated
 from tupi.methods import make_method
 from tupi.methods.auto.auto import Auto, Fuse, Smooth, view_p_values
 from tupi.methods.base import Fit, Method
+from tupi.methods.saved import SAVED
 from tupi.methods.tupi import Tupi
+from tupi.results.later import Model
 from tupi.results.outcome import history_table, weights_table
 from tupi.results.result import Denoised
+from tupi.results.saving import read_outcome
 from tupi.runtime.errors import InputError
 from tupi.runtime.memory import as_bytes
 
@@ -161,7 +164,32 @@ def denoise_prepared(prepared: Prepared, method: Method, callback: Watch | None 
         columns=columns_table(problem.encodings.values()),
         library=problem.library,
         suggested=None if fit.suggested is None else prepared.items[fit.suggested],
+        model=cast(Model, fit.model),  # when somebody asks
+        origin=Run(prepared, method),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What a result came from: a problem with all that was computed of it, and the method."""
+
+    prepared: Prepared
+    method: Method
+
+    def update(self, labels: Any, predictions: Any, features: Any) -> Denoised:
+        """Return a new result with more labels or items, see `tupi.Denoised.update`."""
+        if labels is None and predictions is None and features is None:
+            raise InputError("update: found nothing new; accepted: labels, or predictions and features of more items.")
+        prepared = self.prepared
+        if labels is not None:
+            problem = prepared.problem
+            prepared = prepared.with_labels(both(problem.labels, checked_labels(problem, labels)))
+        return denoise_prepared(prepared, self.method)
+
+
+def load(path: str | Path) -> Denoised:
+    """Read a result that `Denoised.save` wrote."""
+    return Denoised(**read_outcome(Path(path), SAVED))
 
 
 def _of_everyone(prepared: Prepared, values: np.ndarray | None) -> np.ndarray | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 
 from tupi.embedding.embedding import Embedding, EmbeddingOptions, embed, exact_kernel
 from tupi.embedding.neighbors import shared_distances
+from tupi.inputs.labels import Labels
 from tupi.inputs.problem import Problem, standardize
 from tupi.runtime.compiling import COMPILING, is_compiled
 
@@ -67,6 +70,12 @@ class Prepared:
             np.arange(len(self.items)) if on_disk else np.argsort(self.f[:, 0], kind="stable")
         )
         self._cache: dict[Any, Any] = {}
+
+    def with_labels(self, labels: Labels | None) -> Prepared:
+        """Return the same problem with other labels; nothing that was computed depends on these."""
+        other = copy(self)
+        other.problem = replace(self.problem, labels=labels)
+        return other
 
     def once(self, key: Any, compute: Callable[[], Any]) -> Any:
         """Return what was computed under this key, computing it the first time."""

@@ -245,6 +245,22 @@ def entries(labels: Labels, which: NDArray[np.int64] | slice) -> Labels:
     return Pairs(labels.higher[which], labels.lower[which])
 
 
+def both(first: Labels | None, second: Labels | None) -> Labels | None:
+    """Return the labels of two sets of the same kind; a later value of an item takes the place of an earlier one."""
+    if first is None or second is None:
+        return second if first is None else first
+    if isinstance(first, Values) and isinstance(second, Values):
+        old = ~np.isin(first.index, second.index)
+        values = np.concatenate([first.values[old], second.values])
+        return Values(np.concatenate([first.index[old], second.index]), values)
+    if isinstance(first, Pairs) and isinstance(second, Pairs):
+        return Pairs(np.concatenate([first.higher, second.higher]), np.concatenate([first.lower, second.lower]))
+    kinds = {Values: "values", Pairs: "pairs"}
+    raise InputError(
+        f"labels: found {kinds[type(second)]} after {kinds[type(first)]}; accepted: labels of the same kind."
+    )
+
+
 def subset(labels: Labels, keep: Sequence[int] | Array) -> Labels | None:
     """Return the labels among the items ``keep`` only, or None where those say nothing.
 

@@ -10,7 +10,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tupi.inputs.checks import check_magnitude, check_prediction_shape, check_predictions, check_taking_part
+from tupi.inputs.checks import (
+    check_magnitude,
+    check_prediction_shape,
+    check_prediction_values,
+    check_predictions,
+    check_taking_part,
+)
 from tupi.inputs.classes import check_names, class_numbers
 from tupi.inputs.frames import PANDAS, as_pandas, library_of
 from tupi.inputs.labels import Labels, Pairs, Values, as_labels
@@ -45,6 +51,8 @@ class Problem:
         How columns became numbers, by view, for views that were not all numbers.
     library : str
         The dataframe library that the predictions, or else the views, were of.
+    constant : tuple of str
+        Names of the views that are gone.
     """
 
     initial: NDArray[np.float64]
@@ -55,6 +63,7 @@ class Problem:
     classes: tuple[Any, ...] | None = None
     encodings: Mapping[str, Encoding] = field(default_factory=dict)
     library: str = PANDAS
+    constant: tuple[str, ...] = ()
 
     @property
     def n(self) -> int:
@@ -121,7 +130,8 @@ def make_problem(
     """Check all input of `tupi.denoise` and return it as a `Problem`."""
     if task not in TASKS:
         raise InputError(f"task: found {task!r}; accepted: {', '.join(TASKS)}.{nearest(str(task), TASKS)}")
-    library = library_of(predictions, features, *named_views(features).values())
+    named = named_views(features)
+    library = library_of(predictions, features, *named.values())
     index = predictions.index if isinstance(predictions, (pd.Series, pd.DataFrame)) else None
     if index is not None and not index.is_unique:
         twice = index[index.duplicated()].tolist()[0]
@@ -143,6 +153,7 @@ def make_problem(
         classes=classes,
         encodings=encodings,
         library=library,
+        constant=tuple(name for name in named if name not in {view.name for view in views}),
     )
     taking_part = problem.columns[problem.covered]
     check_taking_part(len(taking_part), bool((taking_part != taking_part[:1]).any()))
@@ -155,18 +166,44 @@ def make_problem(
     return problem
 
 
+def checked_labels(problem: Problem, labels: Any) -> Labels | None:
+    """Check labels of a problem's items, which come after it was made."""
+    if problem.task == "classification":
+        return _class_labels(labels, problem.initial.shape, problem.index, problem.classes)
+    return as_labels(labels, problem.n, problem.index)
+
+
 def _as_predictions(predictions: Any, task: str) -> NDArray[np.float64]:
+    array = prediction_array(predictions, task)
+    check_predictions(len(array), *_broken(array), bool((array != array[:1]).any()), _largest(array))
+    array.setflags(write=False)
+    return array
+
+
+def prediction_array(predictions: Any, task: str) -> NDArray[np.float64]:
+    """Return predictions as numbers of the shape that the task has."""
     array: NDArray[np.float64] = np.array(as_numbers("predictions", predictions), np.float64)
     if array.ndim == 2 and array.shape[1] == 1 and task != "classification":
         array = array[:, 0]
     check_prediction_shape(array.shape, task)
+    return np.ascontiguousarray(array)
+
+
+def check_new_predictions(array: NDArray[np.float64]) -> None:
+    """Complain about predictions of items that come later: these may be few, and alike."""
+    if not len(array):
+        raise InputError("predictions: found no items; accepted: at least one.")
+    check_prediction_values(*_broken(array), _largest(array))
+
+
+def _broken(array: NDArray[np.float64]) -> tuple[int, int]:
+    """Return how many values are NaN or infinite, and the item of the first."""
     broken = np.argwhere(~np.isfinite(array))
-    first_broken = int(broken[0][0]) if len(broken) else -1
-    largest = float(np.abs(array).max(initial=0.0))
-    check_predictions(len(array), len(broken), first_broken, bool((array != array[:1]).any()), largest)
-    array = np.ascontiguousarray(array)
-    array.setflags(write=False)
-    return array
+    return len(broken), int(broken[0][0]) if len(broken) else -1
+
+
+def _largest(array: NDArray[np.float64]) -> float:
+    return float(np.abs(array).max(initial=0.0))
 
 
 def _class_labels(

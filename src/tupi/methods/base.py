@@ -20,6 +20,27 @@ from tupi.runtime.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)
+class Foreseen:
+    """What a model says of items that came later.
+
+    Attributes
+    ----------
+    predictions : ndarray of shape (n,) or (n, c)
+        Better predictions, in the input's scale.
+    familiar : ndarray of shape (n,)
+        How much each item is like those that the model was made of: 1 for one that is near them, towards 0 for one that
+        is far from all, which keeps its own prediction to that degree.
+    uncertainty, expected : ndarray of shape (n,), optional
+        See `Fit`.
+    """
+
+    predictions: NDArray[np.float64]
+    familiar: NDArray[np.float64]
+    uncertainty: NDArray[np.float64] | None = None
+    expected: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Fit:
     """What a method made of a problem.
 
@@ -49,6 +70,8 @@ class Fit:
     calibrated : bool
         For regression: whether the columns are values that labels have calibrated. Otherwise they only say who is
         alike, and `tupi.embedding.restoring` finds values for them.
+    model : callable, optional
+        Returns the same answer as a function of an item, what `tupi.results.later.Model` says; None if there is none.
     """
 
     columns: NDArray[np.float64]
@@ -62,6 +85,7 @@ class Fit:
     left_out_errors: NDArray[np.float64] | None = None
     suggested: NDArray[np.int64] | None = None
     calibrated: bool = False
+    model: Callable[[], Any] | None = None
 
     def predictions(self, prepared: Prepared) -> NDArray[np.float64]:
         """Return what this stands for: predictions of all items, in the input's scale."""

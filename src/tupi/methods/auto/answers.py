@@ -60,14 +60,14 @@ class Scale:
 
 
 @reads_views
-def answered(rows: Rows, base: Array, *near: Near, fused: Fused, layout: Layout) -> Array:
+def answered(rows: Rows, base: Array, *near: Near, fused: Fused, layout: Layout, variances: bool = True) -> Array:
     """Return g, the mean function and the posterior variance of each item, shape (items, 2c + 1)."""
     items = features_of(rows, base, near[0] if near else None, layout)
     size = max(256, ENTRIES // len(fused.labelled.base))
     found = []
     for start in range(0, len(base), size):
         some = items[slice(start, start + size)]
-        g, variance = fused(some)
+        g, variance = fused(some, variances)
         found.append(np.column_stack([g, fused.process.mean(some.base), variance]))
     return np.concatenate(found)
 
@@ -212,11 +212,15 @@ class ScoreAnswer(Answer):
 
     def columns(self, blend: Blend) -> Kept:
         """Return scores."""
+        return self.mixed(self.coefficients(blend))
+
+    def coefficients(self, blend: Blend) -> Array:
+        """Return how scores are made of [1, base columns, g, mean function]."""
         g, f, careful = (
             unit(one, self.moments)
             for one in (self.of_g(), self.wide(self.problem.only(0)), self.wide(self.problem.careful))
         )
-        return self.mixed(unit(blend.of(g, f, careful), self.moments))
+        return unit(blend.of(g, f, careful), self.moments)
 
     def _pair_gain(self, blend: Blend, first: Positions, second: Positions, new: Array) -> Gain:
         """Return the gain in pairwise accuracy; ``new`` are differences that the process predicts within pairs."""
@@ -264,9 +268,13 @@ class RegressionAnswer(Answer):
 
     def columns(self, blend: Blend) -> Kept:
         """Return values."""
+        return self.mixed(self.coefficients(blend))
+
+    def coefficients(self, blend: Blend) -> Array:
+        """Return how values are made of [1, base columns, g, mean function]."""
         g = self.of_g() * (self.values.std() / self.scale.scale)[:, None]
         g[:, 0] = (self.values.mean() - self.scale.shift) / self.scale.scale
-        return self.mixed(blend.of(g, self.wide(self.problem.only(0)), self.wide(self.problem.careful)))
+        return blend.of(g, self.wide(self.problem.only(0)), self.wide(self.problem.careful))
 
     def gain(self, blend: Blend) -> Gain:
         """Return the gain in R², each label left out in turn."""

@@ -54,6 +54,7 @@ from tupi.methods.auto.fitting import fit_pairs, fit_values, most_labels
 from tupi.methods.auto.guard import LEAST_CONFIRMED, Blend
 from tupi.methods.auto.kernels import pick_features
 from tupi.methods.auto.labelfree import LabelFree, label_free, view_relations
+from tupi.methods.auto.model import model_of
 from tupi.methods.base import Fit, Method
 from tupi.methods.supervised import known_items
 from tupi.runtime.errors import InputError
@@ -87,6 +88,10 @@ class Solution:
         See there.
     suggested : ndarray, optional
         Items, or pairs, to label next.
+    answer : Answer, optional
+        What the labels made of the problem.
+    blend : Blend, optional
+        How much of it came back.
     """
 
     columns: Kept | None
@@ -98,6 +103,8 @@ class Solution:
     expected: Kept | None = None
     left_out_errors: Array | None = None
     suggested: Positions | None = None
+    answer: Answer | None = None
+    blend: Blend | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,6 +160,9 @@ class Auto(Method):
             left_out_errors=found.left_out_errors,
             suggested=found.suggested,
             calibrated=found.calibrated,
+            model=lambda: model_of(
+                prepared, base, scale, found.columns is not None, found.answer, found.blend, without_labels(base, scale)
+            ),
         )
 
     def solve(
@@ -207,12 +217,13 @@ class Auto(Method):
             answer.expected(),
             answer.left_out_errors(blend),
             suggested,
+            answer,
+            blend,
         )
 
     def _without_labels(self, base: LabelFree, scale: Scale, names: list[str], suggest: bool) -> Solution:
         """Return the label-free answer where the views give good reason to move f."""
-        # Averages vary less than scores. For regression and classes f's units stay: there they mean something.
-        moved = base.unit(base.careful) if scale.task == "ranking" else base.careful
+        moved = without_labels(base, scale)
         return Solution(
             base.home.each(based_on, base.base, coefficients=moved) if base.moves else None,
             {"signal_share": base.share.c},
@@ -297,6 +308,12 @@ def view_p_values(prepared: Prepared) -> Array:
         return label_free_of(prepared).relations.p_values
     found: Relations = prepared.once("relations", compute)
     return found.p_values
+
+
+def without_labels(base: LabelFree, scale: Scale) -> Array:
+    """Return how what comes back without labels is made of [1, base columns]."""
+    # Averages vary less than scores. For regression and classes f's units stay: there they mean something.
+    return base.unit(base.careful) if scale.task == "ranking" else base.careful
 
 
 def fitted(base: LabelFree, labels: Labels, scale: Scale) -> tuple[Answer, Positions]:

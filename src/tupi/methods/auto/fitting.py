@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from scipy.stats import entropy
 
+from tupi.embedding.anchors import Near
 from tupi.embedding.relevance import evenly
 from tupi.methods.auto.kernels import Features, Kernels, kernels
 from tupi.methods.auto.labelfree import LabelFree
@@ -173,12 +174,17 @@ class Fused:
         """Return for one output the standard deviation of each value given all others: (K^-1)_ii^-1/2."""
         return np.diag(self.middles[0]) ** -0.5
 
-    def __call__(self, items: Features) -> tuple[Array, Array]:
-        """Return what is said of items, shape (n, c), and the posterior variance of each, averaged over outputs."""
+    def __call__(self, items: Features, variances: bool = True) -> tuple[Array, Array]:
+        """Return what is said of items, shape (n, c), and the posterior variance of each, averaged over outputs.
+
+        Variances take most of the time; without them, NaN stands for each.
+        """
         shared, process = self.kernels.shared(items), self.process
         g = process(items, shared)
         if self.plain is not None:
             g = (1 - self.plain_share) * g + self.plain_share * self.plain(items, shared)
+        if not variances:
+            return g, np.full(len(g), np.nan)
         variance = self.prior_variances(items)
         for output, middle in enumerate(self.middles):
             C = process.covariances(items, shared, output)
@@ -191,6 +197,17 @@ class Fused:
         q = columns.shape[1]
         total = process.constant + np.einsum("k,okn->n", process.v[:q], columns**2) / len(columns)
         return total + self.kernels.own(items, process.v[q:], self._graph)
+
+    def hidden_variances(self, near: Near) -> Array:
+        """Return by how much the graph's variances of items that came later fall short of those of labelled ones.
+
+        Anchors are made of the items that were there, whose variances are the larger for it. What new items have of
+        their own no anchor knows, and it is added to their variances, so that these are comparable.
+        """
+        if self._graph is None:
+            return np.zeros(len(near.numbers))
+        q, p = self.process.columns.shape[1], len(self.kernels.tables)
+        return np.maximum(self.process.v[q : q + p].sum() - near.diagonal(self._graph), 0.0)
 
     @cached_property
     def _graph(self) -> NDArray[np.float32] | None:

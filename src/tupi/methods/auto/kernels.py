@@ -144,15 +144,19 @@ class Kernels:
         return np.array([0.5 * (K + K.T) for K in blocks]).reshape(-1, m, m)
 
 
+def normalized_tables(tables: list[NDArray[np.float32]], labelled: Features) -> list[NDArray[np.float32]]:
+    """Return graph kernels between anchors with mean diagonal one on the labelled items."""
+    if labelled.near is None:
+        return []
+    return [table / np.float32(max(labelled.near.diagonal(table).mean(), 1e-12)) for table in tables]
+
+
 def kernels(problem: LabelFree, labelled: Features) -> Kernels:
     """Return the kernels to the given items."""
     trust = np.log(1 - problem.share.c + LEAST_TRUST)
     log_prior = [LOG_PRIOR + (trust if k > 1 else 0.0) for k in range(problem.columns.shape[1])]
-    tables = []
-    for table in problem.tables:
-        assert labelled.near is not None
-        tables.append(table / np.float32(max(labelled.near.diagonal(table).mean(), 1e-12)))
-        log_prior.append(LOG_PRIOR)
+    tables = normalized_tables(problem.tables, labelled)
+    log_prior.extend([LOG_PRIOR] * len(tables))
     scales, widths = [], []
     some = pick_features(problem, problem.evenly(BANDWIDTH_ITEMS)).views
     for X, Y in zip(labelled.views, some, strict=True):

@@ -8,7 +8,7 @@ one small table of moments.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -130,6 +130,10 @@ class LabelFree:
         For each related view its number, and the neighbours of some items of the sample.
     sample : ndarray of int
         The items of the sample.
+    averages : ndarray of shape (a, c) or None
+        Means by anchor of the first averages, from which the second one of an item that comes later is made.
+    passes : list of ndarray of shape (a, c)
+        What the low passes add to f, by anchor.
     """
 
     home: Home
@@ -144,6 +148,8 @@ class LabelFree:
     share: SignalShare
     by_view: list[tuple[int, Positions, Positions]]
     sample: Positions
+    averages: Array | None = None
+    passes: list[Array] = field(default_factory=list)
 
     @property
     def moves(self) -> bool:
@@ -288,7 +294,8 @@ def label_free(home: Home, f: Array, ranked: bool, progress: Callable[[str], Non
     residual = float(np.mean(np.einsum("ck,ckl,cl->c", away, table, away)))
     share = signal_share(f[sample], views, NEIGHBORS, residual)
     by_view = [(view, *sampled_neighbors(X, NEIGHBORS)) for view, X in zip(related, views, strict=True)]
-    return LabelFree(home, order, found, layout, space, near, graph, base, table, share, by_view, sample)
+    means = again / np.maximum(sizes, FAINT)[:, None]
+    return LabelFree(home, order, found, layout, space, near, graph, base, table, share, by_view, sample, means, passes)
 
 
 def view_relations(
