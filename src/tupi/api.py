@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -25,7 +26,6 @@ from tupi.methods.auto.auto import Auto, Fuse, Smooth, view_p_values
 from tupi.methods.base import Fit, Method
 from tupi.methods.saved import SAVED
 from tupi.methods.tupi import Tupi
-from tupi.results.later import Model
 from tupi.results.outcome import history_table, weights_table
 from tupi.results.result import Denoised
 from tupi.results.saving import read_outcome
@@ -158,13 +158,13 @@ def denoise_prepared(prepared: Prepared, method: Method, callback: Watch | None 
         index=problem.index,
         classes=problem.classes,
         notes=fit.notes,
-        uncertainty=_of_everyone(prepared, fit.uncertainty),
+        uncertainty=_when_asked(fit.uncertainty, lambda sure: _of_everyone(prepared, sure)),
         expected=_of_everyone(prepared, fit.expected),
         left_out_errors=fit.left_out_errors,
         columns=columns_table(problem.encodings.values()),
         library=problem.library,
-        suggested=None if fit.suggested is None else prepared.items[fit.suggested],
-        model=cast(Model, fit.model),  # when somebody asks
+        suggested=_when_asked(fit.suggested, lambda items: prepared.items[items]),
+        model=_when_asked(fit.model, lambda model: model),
         origin=Run(prepared, method),
     )
 
@@ -190,6 +190,11 @@ class Run:
 def load(path: str | Path) -> Denoised:
     """Read a result that `Denoised.save` wrote."""
     return Denoised(**read_outcome(Path(path), SAVED))
+
+
+def _when_asked(found: Callable[[], Any] | None, then: Callable[[Any], Any]) -> Any:
+    """Return what to compute when somebody looks: what was found, and then something more; None if there is nothing."""
+    return None if found is None else lambda: then(found())
 
 
 def _of_everyone(prepared: Prepared, values: np.ndarray | None) -> np.ndarray | None:

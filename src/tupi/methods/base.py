@@ -31,7 +31,7 @@ class Foreseen:
         How much each item is like those that the model was made of: 1 for one that is near them, towards 0 for one that
         is far from all, which keeps its own prediction to that degree.
     uncertainty, expected : ndarray of shape (n,), optional
-        See `Fit`.
+        As `Fit` has them.
     """
 
     predictions: NDArray[np.float64]
@@ -58,15 +58,16 @@ class Fit:
         Sentences for a person.
     gain : Gain, optional
         From methods that judge themselves: the score before and after on labels that were left out.
-    uncertainty : ndarray of shape (n_items,), optional
-        Standard deviation of the label of each item: in the units of the labels if these are values, else in those of
-        the final predictions.
+    uncertainty : callable, optional
+        Returns the standard deviation of the label of each item, shape (n_items,): in the units of the labels if these
+        are values, else in those of the final predictions.
     expected : ndarray of shape (n_items,), optional
         For ranking by values: the label that each item is expected to get.
     left_out_errors : ndarray, optional
         Absolute errors of labels that were left out, in units of their uncertainty.
-    suggested : ndarray of shape (k,) or (k, 2), optional
-        Items, or pairs, among those that take part, whose labels would teach most; the best first.
+    suggested : callable, optional
+        Returns items, or pairs, among those that take part, whose labels would teach most; shape (k,) or (k, 2), the
+        best first.
     calibrated : bool
         For regression: whether the columns are values that labels have calibrated. Otherwise they only say who is
         alike, and `tupi.embedding.restoring` finds values for them.
@@ -80,10 +81,10 @@ class Fit:
     scores: list[float]
     notes: tuple[str, ...] = ()
     gain: Gain | None = None
-    uncertainty: NDArray[np.float64] | None = None
+    uncertainty: Callable[[], NDArray[np.float64]] | None = None
     expected: NDArray[np.float64] | None = None
     left_out_errors: NDArray[np.float64] | None = None
-    suggested: NDArray[np.int64] | None = None
+    suggested: Callable[[], NDArray[np.int64]] | None = None
     calibrated: bool = False
     model: Callable[[], Any] | None = None
 

@@ -16,6 +16,8 @@ from tupi.inputs.tables import columns_table
 from tupi.judging.evidence import Evidence
 from tupi.results.later import Model, Origin
 
+WHEN_ASKED = ("dependence", "uncertainty", "suggested", "model")  # fields that may be given as functions
+
 
 class WhenAsked:
     """A field that may be given as a function, which is called when somebody first looks at the field."""
@@ -64,7 +66,7 @@ class Outcome:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy in another process needs: what is computed when asked for, and not the problem behind."""
-        return vars(self) | {"_dependence": self.dependence, "_model": self.model, "origin": None}
+        return vars(self) | {f"_{name}": getattr(self, name) for name in WHEN_ASKED} | {"origin": None}
 
     @property
     def changed(self) -> bool:
@@ -91,9 +93,8 @@ class Outcome:
         return before.join(after)
 
 
-# Set here, so that the fields have no default, or keep theirs.
-Outcome.dependence = WhenAsked("_dependence")  # type: ignore[assignment]
-Outcome.model = WhenAsked("_model")  # type: ignore[assignment]
+for name in WHEN_ASKED:  # here, so that the fields have no default, or keep theirs
+    setattr(Outcome, name, WhenAsked(f"_{name}"))
 
 
 def without_items(outcome: Outcome) -> Outcome:

@@ -138,10 +138,13 @@ class Answer(ABC):
 
     @cached_property
     def answers(self) -> Kept:
-        """What the process says of all items, see `answered`."""
+        """What the process says of all items, see `answered`; variances, which take longer, are left out."""
+        return self._answered(variances=False)
+
+    def _answered(self, variances: bool) -> Kept:
         problem = self.problem
         kept = [problem.base] if problem.near is None else [problem.base, problem.near]
-        return problem.home.each(answered, *kept, fused=self.fused, layout=problem.layout)
+        return problem.home.each(answered, *kept, fused=self.fused, layout=problem.layout, variances=variances)
 
     @cached_property
     def moments(self) -> Array:
@@ -191,7 +194,8 @@ class Answer(ABC):
 
     def uncertainty(self) -> Kept:
         """Return the standard deviation of a label of each item; without values, in the units of the predictions."""
-        return self.problem.home.each(deviations, self.answers, noise=self.fused.noise, unit=self._unit())
+        answers = self._answered(variances=True)
+        return self.problem.home.each(deviations, answers, noise=self.fused.noise, unit=self._unit())
 
     def expected(self) -> Kept | None:
         """Return the label that each item is expected to get, where the predictions are on another scale."""

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,7 +32,7 @@ from numpy.typing import NDArray
 
 from tupi.algorithm.denoiser import Step
 from tupi.algorithm.trajectory import Watch
-from tupi.blocks.home import Kept
+from tupi.blocks.home import Home, Kept
 from tupi.blocks.memory import Memory
 from tupi.embedding.anchors import MOST
 from tupi.embedding.prepared import Prepared
@@ -82,12 +83,14 @@ class Solution:
         Whether columns are values in the units of the predictions.
     gain : Gain, optional
         By labels that were left out.
-    uncertainty, expected : kept arrays of shape (items,), optional
-        See `tupi.methods.base.Fit`.
+    uncertainty : callable, optional
+        Returns kept arrays of shape (items,), see `tupi.methods.base.Fit`.
+    expected : kept arrays of shape (items,), optional
+        See there.
     left_out_errors : ndarray, optional
         See there.
-    suggested : ndarray, optional
-        Items, or pairs, to label next.
+    suggested : callable, optional
+        Returns items, or pairs, to label next.
     answer : Answer, optional
         What the labels made of the problem.
     blend : Blend, optional
@@ -99,10 +102,10 @@ class Solution:
     note: str
     calibrated: bool
     gain: Gain | None = None
-    uncertainty: Kept | None = None
+    uncertainty: Callable[[], Kept] | None = None
     expected: Kept | None = None
     left_out_errors: Array | None = None
-    suggested: Positions | None = None
+    suggested: Callable[[], Positions] | None = None
     answer: Answer | None = None
     blend: Blend | None = None
 
@@ -155,7 +158,7 @@ class Auto(Method):
             [],
             (found.note,),
             gain=found.gain,
-            uncertainty=None if found.uncertainty is None else base.home.joined(found.uncertainty),
+            uncertainty=None if found.uncertainty is None else partial(_joined, base.home, found.uncertainty),
             expected=None if found.expected is None else base.home.joined(found.expected),
             left_out_errors=found.left_out_errors,
             suggested=found.suggested,
@@ -201,22 +204,23 @@ class Auto(Method):
             blend = NEW
         changed = blend.new > 0 or (blend.label_free > 0 and base.moves)
         params = {"weight": blend.new, "confirmed": confirmed, "plain_share": answer.fused.plain_share}
-        if not suggest:
-            suggested = None
-        elif isinstance(answer, ComparisonAnswer):
-            suggested = suggest_pairs(base, answer.fused, rows[np.column_stack([answer.higher, answer.lower])])
-        else:
-            suggested = suggest_items(base, answer.fused, answer.fused.noise, rows)
+
+        def suggested() -> Positions:
+            with one_blas_thread():
+                if isinstance(answer, ComparisonAnswer):
+                    return suggest_pairs(base, answer.fused, rows[np.column_stack([answer.higher, answer.lower])])
+                return suggest_items(base, answer.fused, answer.fused.noise, rows)
+
         return Solution(
             answer.columns(blend) if changed else None,
             {"signal_share": base.share.c} | params,
             describe_views(base, names) + " " + self._verdict(answer, labels, blend, probability, confirmed, changed),
             isinstance(answer, RegressionAnswer) and changed,
             answer.gain(blend if changed else NEW),
-            answer.uncertainty(),
+            answer.uncertainty,
             answer.expected(),
             answer.left_out_errors(blend),
-            suggested,
+            suggested if suggest else None,
             answer,
             blend,
         )
@@ -229,7 +233,7 @@ class Auto(Method):
             {"signal_share": base.share.c},
             describe_views(base, names) + " " + describe_share(base),
             scale.task == "regression" and base.moves,
-            suggested=suggest_first(base) if suggest else None,
+            suggested=(lambda: suggest_first(base)) if suggest else None,
         )
 
     def _verdict(
@@ -281,6 +285,11 @@ class Smooth(Method):
         """Return better columns."""
         found = Auto().in_memory(prepared, None, watch)
         return replace(found, params={name: value for name, value in found.params.items() if name != "guard"})
+
+
+def _joined(home: Home, columns: Callable[[], Kept]) -> Array:
+    """Return columns that nobody has computed yet."""
+    return home.joined(columns())
 
 
 def label_free_of(prepared: Prepared) -> LabelFree:

@@ -122,11 +122,17 @@ class Process:
             total += weight * K
         return total
 
-    def __call__(self, items: Features, shared: list[NDArray[np.floating]]) -> Array:
-        """Return what the process says of items, shape (n, c)."""
-        c = self.duals.shape[1]
-        moved = [self.covariances(items, shared, j) @ self.duals[:, j] for j in range(c)]
-        return self.mean(items.base) + np.column_stack(moved)
+    def apart(self, items: Features) -> Array:
+        """Return what the process says of items but for the shared kernels' part, shape (n, c)."""
+        q = self.columns.shape[1]
+        slopes = self.v[:q, None] * np.einsum("cqm,mc->qc", self.at_labels, self.duals)
+        moved = np.einsum("cqk,qc,nck->nc", self.columns, slopes, items.base, optimize=True)
+        return self.mean(items.base) + moved + self.constant * self.duals.sum(axis=0)
+
+    def weights(self) -> list[Array]:
+        """Return by what each of the shared kernels is multiplied, see `tupi.methods.auto.kernels.Kernels.applied`."""
+        none = [np.zeros_like(self.duals)] * self.first
+        return none + [v * self.duals for v in self.v[self.columns.shape[1] :]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,17 +185,26 @@ class Fused:
 
         Variances take most of the time; without them, NaN stands for each.
         """
-        shared, process = self.kernels.shared(items), self.process
-        g = process(items, shared)
-        if self.plain is not None:
-            g = (1 - self.plain_share) * g + self.plain_share * self.plain(items, shared)
+        g, process = self.said(items), self.process
         if not variances:
             return g, np.full(len(g), np.nan)
+        shared = self.kernels.shared(items)
         variance = self.prior_variances(items)
         for output, middle in enumerate(self.middles):
             C = process.covariances(items, shared, output)
             variance -= np.einsum("ij,ij->i", C @ middle, C) / len(self.middles)
         return g, np.maximum(variance, 1e-6)
+
+    def said(self, items: Features) -> Array:
+        """Return what is said of items, shape (n, c)."""
+        experts = [(1 - self.plain_share, self.process)]
+        if self.plain is not None:
+            experts.append((self.plain_share, self.plain))
+        shares = [share for share, _ in experts]
+        together = zip(*(expert.weights() for _, expert in experts), strict=True)
+        weights = [sum(s * w for s, w in zip(shares, some, strict=True)) for some in together]
+        apart: Array = sum(share * expert.apart(items) for share, expert in experts)  # type: ignore[assignment]
+        return apart + self.kernels.applied(items, weights) if weights else apart
 
     def prior_variances(self, items: Features) -> Array:
         """Return the variance of each item before any label, averaged over outputs."""

@@ -116,6 +116,29 @@ class Kernels:
             found += [product / scale, np.exp(np.maximum(squares, 0.0, out=squares) / (-2 * width))]
         return found
 
+    def applied(self, items: Features, weights: list[Array]) -> Array:
+        """Return the sum of the products of all shared kernels with weights of the labelled items, shape (n, c).
+
+        It is what `shared` would give, times the weights; but the graph's kernels and the linear ones meet the weights
+        before the items, which is many times as fast.
+
+        Parameters
+        ----------
+        items : Features
+            The items.
+        weights : list of ndarray of shape (m, c)
+            For each of the kernels, in the order of `shared`.
+        """
+        total = np.zeros((len(items.base), weights[0].shape[1]))
+        if items.near is not None:
+            graph = [there @ w for there, w in zip(self._there, weights, strict=False)]
+            total += items.near.gather(np.sum(graph, axis=0))
+        of_views = iter(weights[len(self.tables) :])
+        for X, Y, scale, width in zip(items.views, self.labelled.views, self.scales, self.widths, strict=True):
+            total += X @ (Y.T @ (next(of_views) / scale)).astype(X.dtype)
+            total += np.exp(squared_distances(X, Y) / X.dtype.type(-2 * width)) @ next(of_views)
+        return total
+
     @cached_property
     def _there(self) -> list[Array]:
         return self._graph_to(self.labelled)
