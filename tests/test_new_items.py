@@ -248,3 +248,47 @@ def test_a_result_that_was_pickled_still_predicts(results):
     copy = pickle.loads(pickle.dumps(results["ranking"]))
     new = results["ranking"].predict(SCORES[LATER], some(LATER))
     np.testing.assert_allclose(copy.predict(SCORES[LATER], some(LATER)), new)
+
+
+@pytest.fixture(scope="module")
+def moved():
+    return {
+        "ranking": tupi.denoise(SCORES[FIRST], some(FIRST), method="tupi"),
+        "regression": tupi.denoise(5 + 2 * SCORES[FIRST], some(FIRST), method="tupi", task="regression"),
+        "classes": tupi.denoise(CHANCES[FIRST], some(FIRST), method="tupi", task="classification"),
+    }
+
+
+@pytest.mark.parametrize("case", ["ranking", "regression", "classes"])
+def test_what_the_papers_method_did_is_a_function_of_an_item(case, moved, tmp_path):
+    result, predictions = moved[case], CASES[case][0]
+    again = result.predict(predictions[FIRST], some(FIRST))
+    change, repeated = (f - predictions[FIRST] for f in (result.predictions, again))
+    assert np.corrcoef(change.ravel(), repeated.ravel())[0, 1] > 0.9
+    new = result.predict(predictions[LATER], some(LATER))
+    np.testing.assert_allclose(
+        tupi.load(result.save(tmp_path / "saved.npz")).predict(predictions[LATER], some(LATER)), new
+    )
+    alone = result.predict(predictions[SEEN : SEEN + 1], some(slice(SEEN, SEEN + 1)))
+    np.testing.assert_allclose(alone, new[:1], rtol=1e-6)
+    far = {name: 100 * values[LATER] for name, values in VIEWS.items()}
+    told = result.predict(predictions[LATER], far, details=True)
+    assert told.familiar.max() < 0.01
+    np.testing.assert_allclose(told.predictions, predictions[LATER], atol=0.01 * predictions.std())
+
+
+def test_new_items_gain_by_the_papers_method_too(moved):
+    new = moved["ranking"].predict(SCORES[LATER], some(LATER))
+    together = tupi.denoise(SCORES, VIEWS, method="tupi").predictions[LATER]
+    before, apart, whole = (tupi.pairwise_accuracy(f, TRUTH[LATER]) for f in (SCORES[LATER], new, together))
+    assert whole > before + 0.03
+    assert apart - before > 0.8 * (whole - before)
+    fewer = moved["ranking"].predict(SCORES[LATER], {"v1": VIEWS["v1"][LATER]})
+    assert before < tupi.pairwise_accuracy(fewer, TRUTH[LATER]) < apart
+
+
+def test_the_papers_method_that_changed_nothing_changes_no_new_items():
+    labels = tupi.Values(np.arange(60), SCORES[:60])  # the predictions themselves: nothing can score better
+    result = tupi.denoise(SCORES[FIRST], some(FIRST), labels, method="tupi", n_iter=2, lam=0.3, sigma_w2=0.1)
+    assert not result.changed
+    np.testing.assert_array_equal(result.predict(SCORES[LATER], some(LATER)), SCORES[LATER])

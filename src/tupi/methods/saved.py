@@ -20,6 +20,7 @@ from tupi.methods.auto.kernels import Features, Kernels
 from tupi.methods.auto.layout import Layout, Space
 from tupi.methods.auto.model import AutoModel, ClassMixture, Curve, Mixture, Units
 from tupi.methods.auto.process import LeftOut, LogPrior
+from tupi.methods.explicit import ExplicitModel, KernelFeatures
 
 CLASSES: tuple[Any, ...] = (
     AnchorGraph,
@@ -31,8 +32,10 @@ CLASSES: tuple[Any, ...] = (
     ClassMixture,
     Curve,
     Encoding,
+    ExplicitModel,
     Features,
     Fused,
+    KernelFeatures,
     Kernels,
     Known,
     KnownView,

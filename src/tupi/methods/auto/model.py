@@ -6,8 +6,8 @@ average over alike items leaves out the item itself, and a new one is not among 
 
 Items that are far from all anchors have no alike items, whatever the kernels extrapolate. How far is said by the
 distance to the last of the nearest anchors, and for views that do not decide who is alike by the size of their row,
-both in units of what nearly all items of the fit have (`USUAL`). An item that is twice as far keeps most of its own
-prediction, and one that is four times as far practically all of it.
+both in units of what nearly all items of the fit have (`tupi.methods.familiarity`). An item that is twice as far keeps
+most of its own prediction, and one that is four times as far practically all of it.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from tupi.methods.auto.labelfree import KERNEL_STRENGTHS, LabelFree, based
 from tupi.methods.auto.layout import Layout, Space
 from tupi.methods.auto.process import LeftOut, labelled_model, posterior
 from tupi.methods.base import Foreseen
+from tupi.methods.familiarity import familiarity, usual_distance
 from tupi.runtime.threads import one_blas_thread
 
 COMPARED = 2000  # items of the fit whose distances say what is usual
-USUAL = 0.99  # share of them that are within the usual distance
 KNOTS = 4096  # of the curve from scores to normal scores
 Array = NDArray[np.float64]
 
@@ -286,15 +286,6 @@ class AutoModel:
         return columns, familiar, uncertainty, expected
 
 
-def familiarity(distances: tuple[Array, Array], usual: tuple[float, float]) -> Array:
-    """Return 1 for items within the usual distances, exp(-1) for those twice as far, exp(-4) for four times."""
-    times = np.ones(len(distances[0]))
-    for distance, one in zip(distances, usual, strict=True):
-        times = np.maximum(times, distance / one if one > 0 else 1.0)
-    found: Array = np.exp(-(np.log2(times) ** 2))
-    return found
-
-
 def model_of(
     prepared: Prepared,
     base: LabelFree,
@@ -322,7 +313,7 @@ def model_of(
         What comes back without labels.
     """
     distances = base.home.picked(base.evenly(COMPARED), _distances, layout=base.layout, space=base.space)
-    reach, size = (float(np.quantile(one, USUAL)) for one in distances)
+    reach, size = map(usual_distance, distances)
     curve = None
     if scale.task == "ranking":
         normal = np.concatenate([one[:, 0, 0] for one in base.home.fetched(base.base)])
