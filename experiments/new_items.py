@@ -2,9 +2,9 @@
 
 The gain of the predicted half, in points of pairwise accuracy, stands beside the gain that these same items have when
 all items are denoised together, and its share of that. Predictions and splits of MFeat, PubFig, OSR and SARCOS are
-those of `auto.py`. The other sets are tables from the folder that TUPI_DATA names: each view in turn is that of the predictor
-(a linear rank SVM on 200 items), and the others are the extra views; California comes with the predictions of a
-classifier that somebody else trained. At most 6,000 items of a set take part.
+those of `auto.py`. The other sets are tables from the folder that TUPI_DATA names: each view in turn is that of the
+predictor (a linear rank SVM on 200 items), and the others are the extra views; California comes with the predictions of
+a classifier that somebody else trained. At most 6,000 items of a set take part.
 
     python experiments/new_items.py [--seeds 10] [--sets mfeat,pubfig] [--labels 50,0] [--method auto]
 """

@@ -16,13 +16,14 @@ from tupi.cluster.result import DistributedDenoised
 from tupi.embedding.hsic import DEFAULTS, dependence_table, view_dependence
 from tupi.embedding.prepared import Prepared, Progress, silent
 from tupi.inputs.checks import check_seed
-from tupi.inputs.labels import Labels, both
-from tupi.inputs.problem import checked_labels, make_problem, standardize
+from tupi.inputs.labels import Labels
+from tupi.inputs.new_items import Known, grown_problem
+from tupi.inputs.problem import make_problem, standardize, with_more_labels
 from tupi.inputs.tables import columns_table
 from tupi.inputs.types import Column, DaskClient, Features, Lazy, Table
 from tupi.judging.evidence import judge, stated
 from tupi.methods import make_method
-from tupi.methods.auto.auto import Auto, Fuse, Smooth, view_p_values
+from tupi.methods.auto.auto import Auto, Fuse, Smooth, can_grow, grow, view_p_values
 from tupi.methods.base import Fit, Method
 from tupi.methods.saved import SAVED
 from tupi.methods.tupi import Tupi
@@ -181,10 +182,25 @@ class Run:
         if labels is None and predictions is None and features is None:
             raise InputError("update: found nothing new; accepted: labels, or predictions and features of more items.")
         prepared = self.prepared
+        if predictions is not None or features is not None:
+            prepared = self._grown(predictions, features)
         if labels is not None:
-            problem = prepared.problem
-            prepared = prepared.with_labels(both(problem.labels, checked_labels(problem, labels)))
+            prepared = prepared.relabelled(with_more_labels(prepared.problem, labels))
         return denoise_prepared(prepared, self.method)
+
+    def _grown(self, predictions: Any, features: Any) -> Prepared:
+        """Return the problem with more items; "auto" goes on from what it knows of the earlier ones."""
+        if predictions is None or features is None:
+            lacking = "predictions" if predictions is None else "features"
+            raise InputError(f"update: found no {lacking} of more items; accepted: predictions and features of them.")
+        old = self.prepared
+        items = Known.of(old.problem).items(predictions, features)
+        goes_on = isinstance(self.method, (Auto, Smooth)) and can_grow(old, items.n)
+        problem = grown_problem(old.problem, items, keep=goes_on)
+        new = Prepared(problem, old.random_state, old.progress, old.memory_limit)
+        if goes_on:
+            grow(old, new)
+        return new
 
 
 def load(path: str | Path) -> Denoised:

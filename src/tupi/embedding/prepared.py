@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from numpy.typing import NDArray
 
 from tupi.embedding.embedding import Embedding, EmbeddingOptions, embed, exact_kernel
 from tupi.embedding.neighbors import shared_distances
-from tupi.inputs.labels import Labels
 from tupi.inputs.problem import Problem, standardize
 from tupi.runtime.compiling import COMPILING, is_compiled
 
@@ -71,10 +69,10 @@ class Prepared:
         )
         self._cache: dict[Any, Any] = {}
 
-    def with_labels(self, labels: Labels | None) -> Prepared:
-        """Return the same problem with other labels; nothing that was computed depends on these."""
+    def relabelled(self, problem: Problem) -> Prepared:
+        """Return the same for a problem that differs by its labels alone, on which nothing here depends."""
         other = copy(self)
-        other.problem = replace(self.problem, labels=labels)
+        other.problem = problem
         return other
 
     def once(self, key: Any, compute: Callable[[], Any]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -188,6 +188,53 @@ class LaterView(View):
         check_finite(called_view(self.name), gaps)
         if self._fill is None:
             check_whole_rows(called_view(self.name), gaps, 'rows missing as a whole, or impute="median" from the start')
+
+
+class GrownView(View):
+    """A view of earlier and later items together, standardised like that of the earlier ones.
+
+    Parameters
+    ----------
+    first : View
+        The view of the earlier items, in memory.
+    later : LaterView
+        The same view of the later ones.
+    """
+
+    def __init__(self, first: View, later: View) -> None:
+        vars(self).update(vars(first))
+        rows = later.source if len(later.source) == later.n else np.full((later.n, later.d), np.nan)
+        self.source, self.n = np.concatenate([first.source, rows]), first.n + later.n
+        self.present = np.concatenate([first.present, later.present])
+
+
+def grown_problem(problem: Problem, items: NewItems, keep: bool) -> Problem:
+    """Return a problem with more items, which come after its own; its labels stay what they are.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    items : NewItems
+        The items.
+    keep : bool
+        Whether views are standardised as before; otherwise by all items.
+    """
+    if (problem.index is None) != (items.index is None):
+        raise InputError("predictions: some items have ids and others have none; accepted: ids of all, or of none.")
+    index = None if problem.index is None or items.index is None else problem.index.append(items.index)
+    if index is not None and not index.is_unique:
+        twice = index[index.duplicated()].tolist()[0]
+        raise InputError(f"predictions: the id {twice!r} is that of an earlier item; accepted: ids of new items.")
+    if any(view.on_disk for view in (*problem.views, *items.views)):
+        raise InputError("features: found a view in a file; accepted for more items: views in memory.")
+    views = [GrownView(first, later) for first, later in zip(problem.views, items.views, strict=True)]
+    return replace(
+        problem,
+        initial=np.concatenate([problem.initial, items.initial]),
+        views=tuple(views if keep else [View(v.name, v.source, v.impute, headings=v.headings) for v in views]),
+        index=index,
+    )
 
 
 @dataclass(frozen=True, eq=False)

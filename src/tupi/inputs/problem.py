@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -166,11 +166,13 @@ def make_problem(
     return problem
 
 
-def checked_labels(problem: Problem, labels: Any) -> Labels | None:
-    """Check labels of a problem's items, which come after it was made."""
+def with_more_labels(problem: Problem, labels: Any) -> Problem:
+    """Return a problem with more labels of its items; a new value takes the place of an old one."""
     if problem.task == "classification":
-        return _class_labels(labels, problem.initial.shape, problem.index, problem.classes)
-    return as_labels(labels, problem.n, problem.index)
+        found = _class_labels(labels, problem.initial.shape, problem.index, problem.classes, problem.labels)
+    else:
+        found = as_labels(labels, problem.n, problem.index, before=problem.labels)
+    return replace(problem, labels=found)
 
 
 def _as_predictions(predictions: Any, task: str) -> NDArray[np.float64]:
@@ -207,11 +209,15 @@ def _largest(array: NDArray[np.float64]) -> float:
 
 
 def _class_labels(
-    labels: Any, shape: tuple[int, ...], index: pd.Index | None, classes: tuple[Any, ...] | None
+    labels: Any,
+    shape: tuple[int, ...],
+    index: pd.Index | None,
+    classes: tuple[Any, ...] | None,
+    before: Labels | None = None,
 ) -> Labels | None:
     if isinstance(labels, Pairs):
         raise InputError("labels: found pairs for task 'classification'; accepted: tupi.Values or an array of classes.")
     n, n_classes = shape
     if classes is not None:
         check_names(classes)
-    return as_labels(labels, n, index, lambda values: class_numbers(values, n_classes, classes))
+    return as_labels(labels, n, index, lambda values: class_numbers(values, n_classes, classes), before)

@@ -334,9 +334,9 @@ def model_of(
     fused = replace(answer.fused, left_out=LeftOut.nothing(), differences=np.empty(0), judged=np.empty(0, np.int64))
     values = answer.values if isinstance(answer, RankingAnswer) else None
     units = Units(fused.noise, answer._unit(), None if values is None else (float(values.std()), float(values.mean())))
-    graph = None
-    if base.graph is not None:
-        graph = replace(base.graph, shared=base.graph.shared.astype(np.float32))
+    graph = base.kernel_graph or base.graph
+    if graph is not None:
+        graph = replace(graph, shared=graph.shared.astype(np.float32))
     return replace(model, graph=graph, stored=fused, units=units)
 
 
