@@ -23,7 +23,8 @@ from tupi.inputs.tables import columns_table
 from tupi.inputs.types import Column, DaskClient, Features, Lazy, Table
 from tupi.judging.evidence import judge, stated
 from tupi.methods import make_method
-from tupi.methods.auto.auto import Auto, Fuse, Smooth, can_grow, grow, view_p_values
+from tupi.methods.auto.auto import Auto, Fuse, Smooth, view_p_values
+from tupi.methods.auto.growth import can_grow, grow
 from tupi.methods.base import Fit, Method
 from tupi.methods.saved import SAVED
 from tupi.methods.tupi import Tupi

@@ -52,7 +52,6 @@ from tupi.methods.auto.class_answer import CLASS_SHIFT, ClassAnswer, label_free_
 from tupi.methods.auto.design import suggest_first, suggest_items, suggest_pairs
 from tupi.methods.auto.experts import with_expert
 from tupi.methods.auto.fitting import fit_pairs, fit_values, most_labels
-from tupi.methods.auto.growth import grown, may_grow
 from tupi.methods.auto.guard import LEAST_CONFIRMED, Blend
 from tupi.methods.auto.kernels import pick_features
 from tupi.methods.auto.labelfree import LabelFree, label_free, view_relations
@@ -305,17 +304,6 @@ def label_free_of(prepared: Prepared) -> LabelFree:
             'beside their views; accepted: at least that, or method "tupi".'
         )
     return prepared.once("label-free", lambda: label_free(Memory(views, items), prepared.f, ranked, prepared.progress))
-
-
-def can_grow(prepared: Prepared, more: int) -> bool:
-    """Return whether so many more items can use what is known of those that are there."""
-    return prepared.has("label-free") and may_grow(label_free_of(prepared), more)
-
-
-def grow(old: Prepared, new: Prepared) -> None:
-    """Let a problem use what is known of an earlier one, whose items it begins with."""
-    base, ranked = label_free_of(old), new.problem.task == "ranking"
-    new.once("label-free", lambda: grown(base, Memory(new.problem.views, new.items), new.f, ranked))
 
 
 def view_p_values(prepared: Prepared) -> Array:

@@ -12,17 +12,35 @@ from dataclasses import replace
 import numpy as np
 
 from tupi.blocks.home import Home, Rows, reads_views
+from tupi.blocks.memory import Memory
 from tupi.embedding.anchors import MOST, Near
+from tupi.embedding.prepared import Prepared
 from tupi.methods.auto.labelfree import Array, LabelFree, averages_of, content_order, normal_scores, placed
 from tupi.methods.auto.layout import Space
 
+LABEL_FREE = "label-free"  # where `Prepared` keeps it, see `tupi.methods.auto.auto.label_free_of`
 MOST_GROWTH = 1.5  # times the items for which anchors were placed: beyond, others would stand for them better
 
 
-def may_grow(base: LabelFree, more: int) -> bool:
+def can_grow(prepared: Prepared, more: int) -> bool:
     """Return whether anchors may stay where they are for so many more items; of few items, each is an anchor itself."""
+    if not prepared.has(LABEL_FREE):
+        return False
+    base = _of(prepared)
     n = base.home.n
     return base.space is not None and n > MOST and n + more <= MOST_GROWTH * (base.n_placed or n)
+
+
+def grow(old: Prepared, new: Prepared) -> None:
+    """Let a problem use what is known of an earlier one, whose items it begins with."""
+    base, ranked = _of(old), new.problem.task == "ranking"
+    new.once(LABEL_FREE, lambda: grown(base, Memory(new.problem.views, new.items), new.f, ranked))
+
+
+def _of(prepared: Prepared) -> LabelFree:
+    """Return the label-free answer that was computed."""
+    found: LabelFree = prepared.once(LABEL_FREE, lambda: None)
+    return found
 
 
 @reads_views
