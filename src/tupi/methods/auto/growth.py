@@ -17,6 +17,7 @@ from tupi.embedding.anchors import MOST, Near
 from tupi.embedding.prepared import Prepared
 from tupi.methods.auto.labelfree import Array, LabelFree, averages_of, content_order, normal_scores, placed
 from tupi.methods.auto.layout import Space
+from tupi.runtime.threads import one_blas_thread
 
 LABEL_FREE = "label-free"  # where `Prepared` keeps it, see `tupi.methods.auto.auto.label_free_of`
 MOST_GROWTH = 1.5  # times the items for which anchors were placed: beyond, others would stand for them better
@@ -34,7 +35,8 @@ def can_grow(prepared: Prepared, more: int) -> bool:
 def grow(old: Prepared, new: Prepared) -> None:
     """Let a problem use what is known of an earlier one, whose items it begins with."""
     base, ranked = _of(old), new.problem.task == "ranking"
-    new.once(LABEL_FREE, lambda: grown(base, Memory(new.problem.views, new.items), new.f, ranked))
+    with one_blas_thread():  # as in a fresh run
+        new.once(LABEL_FREE, lambda: grown(base, Memory(new.problem.views, new.items), new.f, ranked))
 
 
 def _of(prepared: Prepared) -> LabelFree:
