@@ -9,14 +9,14 @@ if TYPE_CHECKING:  # what `__getattr__` brings when it is asked for
     from tupi import methods
     from tupi.algorithm.denoiser import Step
     from tupi.algorithm.points import denoise_points
-    from tupi.api import denoise
+    from tupi.api import denoise, load
     from tupi.compare import Comparison, compare
     from tupi.embedding.hsic import hsic
     from tupi.estimator import LabelledKFold, TupiDenoiser
     from tupi.inputs.labels import Pairs, Values
     from tupi.judging.evidence import Evidence
     from tupi.judging.metrics import pairwise_accuracy
-    from tupi.results.result import Denoised, load
+    from tupi.results.result import Denoised
     from tupi.runtime.errors import InputError
 
 __version__ = "0.1.0"
@@ -54,7 +54,7 @@ _HOMES = {
     "denoise": "tupi.api",
     "denoise_points": "tupi.algorithm.points",
     "hsic": "tupi.embedding.hsic",
-    "load": "tupi.results.result",
+    "load": "tupi.api",
     "pairwise_accuracy": "tupi.judging.metrics",
 }
 

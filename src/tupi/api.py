@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,7 +17,8 @@ from tupi.embedding.hsic import DEFAULTS, dependence_table, view_dependence
 from tupi.embedding.prepared import Prepared, Progress, silent
 from tupi.inputs.checks import check_seed
 from tupi.inputs.labels import Labels, Values, labelled_items
-from tupi.inputs.problem import make_problem, standardize
+from tupi.inputs.new_items import Known, grown_problem
+from tupi.inputs.problem import make_problem, standardize, with_more_labels
 from tupi.inputs.seen import Seen
 from tupi.inputs.tables import columns_table
 from tupi.inputs.types import Column, DaskClient, Features, Lazy, Table
@@ -25,10 +27,13 @@ from tupi.judging.evidence import Evidence, judge, judge_answers, stated
 from tupi.judging.metrics import Metric, metric_of
 from tupi.methods import make_method
 from tupi.methods.auto.auto import Auto, Fuse, Smooth, view_p_values
+from tupi.methods.auto.growth import can_grow, grow
 from tupi.methods.base import Fit, Method
+from tupi.methods.saved import SAVED
 from tupi.methods.tupi import Tupi
 from tupi.results.outcome import history_table, weights_table
 from tupi.results.result import Denoised
+from tupi.results.saving import read_outcome
 from tupi.runtime.errors import InputError
 from tupi.runtime.memory import as_bytes
 
@@ -169,13 +174,15 @@ def denoise_prepared(
         index=problem.index,
         classes=problem.classes,
         notes=(*problem.notes, *fit.notes),
-        uncertainty=_of_everyone(prepared, fit.uncertainty),
+        uncertainty=_when_asked(fit.uncertainty, lambda sure: _of_everyone(prepared, sure)),
         expected=_of_everyone(prepared, fit.expected),
         left_out_errors=fit.left_out_errors,
         columns=columns_table(problem.encodings.values()),
         library=problem.library,
-        suggested=None if fit.suggested is None else prepared.items[fit.suggested],
-        seen=prepared.once("seen", lambda: Seen.of(problem, problem.initial)),
+        suggested=_when_asked(fit.suggested, lambda items: prepared.items[items]),
+        model=_when_asked(fit.model, lambda model: model),
+        origin=Run(prepared, method),
+        seen=prepared.once("seen", lambda: Seen.of(problem, problem.as_given(problem.initial))),
     )
 
 
@@ -196,6 +203,49 @@ def _evidence(prepared: Prepared, method: Method, fit: Fit, accepted: bool, metr
     answer = np.flatnonzero(np.isin(labels.index, used)), without
     gain = fit.gain if metric is metric_of(problem.task, labels) else None
     return judge_answers([[answer]], problem, labels, accepted, metric, gain)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What a result came from: a problem with all that was computed of it, and the method."""
+
+    prepared: Prepared
+    method: Method
+
+    def update(self, labels: Any, predictions: Any, features: Any) -> Denoised:
+        """Return a new result with more labels or items, see `tupi.Denoised.update`."""
+        if labels is None and predictions is None and features is None:
+            raise InputError("update: found nothing new; accepted: labels, or predictions and features of more items.")
+        prepared = self.prepared
+        if predictions is not None or features is not None:
+            prepared = self._grown(predictions, features)
+        if labels is not None:
+            prepared = prepared.relabelled(with_more_labels(prepared.problem, labels))
+        return denoise_prepared(prepared, self.method)
+
+    def _grown(self, predictions: Any, features: Any) -> Prepared:
+        """Return the problem with more items; "auto" goes on from what it knows of the earlier ones."""
+        if predictions is None or features is None:
+            lacking = "predictions" if predictions is None else "features"
+            raise InputError(f"update: found no {lacking} of more items; accepted: predictions and features of them.")
+        old = self.prepared
+        items = Known.of(old.problem).items(predictions, features)
+        goes_on = isinstance(self.method, (Auto, Smooth)) and can_grow(old, items.n)
+        problem = grown_problem(old.problem, items, keep=goes_on)
+        new = Prepared(problem, old.random_state, old.progress, old.memory_limit)
+        if goes_on:
+            grow(old, new)
+        return new
+
+
+def load(path: str | Path) -> Denoised:
+    """Read a result that `Denoised.save` wrote."""
+    return Denoised(**read_outcome(Path(path), SAVED))
+
+
+def _when_asked(found: Callable[[], Any] | None, then: Callable[[Any], Any]) -> Any:
+    """Return what to compute when somebody looks: what was found, and then something more; None if there is nothing."""
+    return None if found is None else lambda: then(found())
 
 
 def _of_everyone(prepared: Prepared, values: np.ndarray | None) -> np.ndarray | None:

@@ -7,6 +7,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import tupi
@@ -20,6 +21,24 @@ FACTS = {  # the first predictions, what the labels were, and the classes, as th
     "format1_comparisons": ([0.16054374, 0.12903828, -2.77823158], "comparison", None),
     "format1_unlabelled": ([0.158, 0.112, -2.791], None, None),
     "format1_classes": ([0.61456937, 0.1158162, 0.26961443], "label", ("cat", "dog", "owl")),
+    "format2_values": ([-1.33685794, -2.12852428, -0.78832616], "label", None),
+    "format2_comparisons": ([-1.68849999, -1.42163009, -0.79159058], "comparison", None),
+    "format2_unlabelled": ([-1.72188319, -1.33939597, -0.74146737], None, None),
+    "format2_regression": ([-0.80660512, -1.40105159, -0.35582483], "label", None),
+    "format2_classes": ([0.94516724, 0.05357073, 0.00126203], "label", ("cat", "dog", "owl")),
+}
+NEW_VIEWS = {  # of three items that came later
+    "color": pd.DataFrame({"shade": ["dark", "dark", "light"], "depth": [0.16, 0.43, -1.62]}),
+    "größe": pd.DataFrame({"h": [-0.79, 0.56, -1.84], "w": [0.41, 0.39, -1.06]}),
+}
+NEW_SCORES = np.array([0.145, 0.157, -0.484])
+NEW_CHANCES = np.array([[0.1558, 0.566, 0.2782], [0.1516, 0.5642, 0.2842], [0.4594, 0.4743, 0.0663]])
+FORESEEN = {  # what each file said of them when it was written
+    "format2_values": [-0.04307526, 0.52435467, -2.09088664],
+    "format2_comparisons": [0.43638235, 0.6011649, -1.10355791],
+    "format2_unlabelled": [0.43141641, 0.55479533, -0.99131044],
+    "format2_regression": [0.2145184, 0.6396192, -1.32902714],
+    "format2_classes": [0.0423956, 0.6858829, 0.2717215],
 }
 
 
@@ -39,6 +58,50 @@ def test_results_of_every_format_are_read(name, tmp_path):
     assert len(result.to_frame()) == 24
     again = tupi.load(result.save(tmp_path / "again.npz"))
     np.testing.assert_array_equal(again.predictions, result.predictions)
+
+
+@pytest.mark.parametrize("name", FORESEEN)
+def test_models_of_every_format_predict_as_they_did(name, tmp_path):
+    result = tupi.load(SAVED / f"{name}.npz")
+    predictions = NEW_CHANCES if result.classes else NEW_SCORES
+    new = result.predict(predictions, NEW_VIEWS)
+    np.testing.assert_allclose(new.ravel()[:3], FORESEEN[name], atol=1e-6)
+    again = tupi.load(result.save(tmp_path / "again.npz"))
+    np.testing.assert_allclose(again.predict(predictions, NEW_VIEWS), new, atol=1e-9)
+    with pytest.raises(InputError, match="update: found a result that was loaded"):
+        result.update(labels=[1.0])
+
+
+def test_results_of_format_1_have_no_model():
+    with pytest.raises(InputError, match="saved by this version"):
+        tupi.load(EXAMPLE).predict(NEW_SCORES, NEW_VIEWS)
+
+
+def test_a_file_makes_no_other_classes_than_those_of_models(tmp_path):
+    with np.load(EXAMPLE) as file:
+        meta = json.loads(str(file["meta"])) | {"model": {"class": "Popen", "fields": {}}}
+    said = outcome_of(rewritten(tmp_path / "other.npz", meta=np.array(json.dumps(meta))))
+    assert "not a result saved by tupi (it lacks 'Popen')" in said
+
+
+def test_the_size_of_a_model_does_not_grow_with_the_items(tmp_path):
+    rng = np.random.default_rng(0)
+    n, labels = 2300, 200  # as many anchors as a million items have, and as many labels as these use
+    truth = rng.normal(size=n)
+    views = {f"view{k}": (truth[:, None] + rng.normal(size=(n, 50))).astype(np.float32) for k in range(5)}
+    result = tupi.denoise(truth + rng.normal(size=n), views, tupi.Values(np.arange(labels), truth[:labels]))
+    whole, alone = (result.save(tmp_path / f"{items}.npz", items=items) for items in (True, False))
+    assert alone.stat().st_size < 16e6  # half of what is in it is in double precision; that of a million is in single
+    assert whole.stat().st_size - alone.stat().st_size < 40 * n
+    model = tupi.load(alone)
+    assert len(model.predictions) == 0
+    assert repr(model).startswith(
+        "A model for new items, ranking by method 'auto', saved without its own items\nOn 200"
+    )
+    with pytest.raises(InputError, match="report: found a result that was saved without its items"):
+        model.report(tmp_path / "report.html")
+    few = {name: values[:9] for name, values in views.items()}
+    np.testing.assert_allclose(model.predict(truth[:9], few), result.predict(truth[:9], few), atol=1e-5)
 
 
 def outcome_of(path):

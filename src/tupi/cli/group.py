@@ -20,6 +20,7 @@ TYPED = "tupi.typed"  # where a context keeps the whole command
 #: Each command has a module of its name. What it is for stands here too, since importing all of them takes seconds.
 COMMANDS = {
     "denoise": "Improve the predictions in SCORES with features that their predictor never saw.",
+    "predict": "Improve the predictions in SCORES by RUN, a file that tupi denoise --save wrote.",
     "compare": "Try all methods on the predictions in SCORES, and judge each by labels that it did not see.",
     "demo": "Show what tupi does, on 1,797 handwritten digits, in under a minute.",
     "hsic": "Print the Hilbert-Schmidt independence criterion of the features in X and Y.",

@@ -19,11 +19,11 @@ Command = Callable[..., None]
 Outputs = dict[str, tuple[Path | None, tuple[str, ...]]]
 
 
-COLUMNS = ("id_column", "columns", "drop", "duplicates")  # what `reading_options` says of rows and columns
+COLUMNS = ("id_column", "columns", "drop", "duplicates")  # what `matching_options` says of rows and columns
 
 
-def reading_options(command: Command) -> Command:
-    """Give a command --id, --columns, --drop, --duplicates, --impute, --verbose and --seed: how files are read."""
+def matching_options(command: Command) -> Command:
+    """Give a command --id, --columns, --drop, --duplicates and --verbose: which rows and columns are read."""
     options = (
         click.option("--id", "id_column", metavar="COLUMN", help="Column that identifies items, in all tables."),
         click.option(
@@ -43,13 +43,17 @@ def reading_options(command: Command) -> Command:
             type=click.Choice(["mean", "first", "last"]),
             help="What to take of rows with the same id: the mean of numbers, or one row. Otherwise they are an error.",
         ),
-        click.option("--impute", type=click.Choice(["median"]), help="Fill in single missing values of features."),
         click.option("--verbose", is_flag=True, help="Say how each table was read, and what became of its columns."),
-        whole_number("--seed", 0, "Same seed, same result."),
     )
     for option in reversed(options):  # click lists options from the innermost decorator out
         command = option(command)
     return command
+
+
+def reading_options(command: Command) -> Command:
+    """Give a command all of `matching_options`, --impute and --seed: how files are read."""
+    impute = click.option("--impute", type=click.Choice(["median"]), help="Fill in single missing values of features.")
+    return matching_options(impute(whole_number("--seed", 0, "Same seed, same result.")(command)))
 
 
 def input_options(required: bool) -> Callable[[Command], Command]:

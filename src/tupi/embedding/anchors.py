@@ -128,6 +128,10 @@ class Anchors:
 
     def near(self, points: Points) -> Near:
         """Return the rows of Z: the nearest anchors of each point."""
+        return self.near_and_reach(points)[0]
+
+    def near_and_reach(self, points: Points) -> tuple[Near, NDArray[np.float64]]:
+        """Return the same, and how far each point is from the last of its nearest anchors; 0 if it has none."""
         found = self.distances(points)
         near, distances = nearest(found, min(NEAREST, len(self.columns)), equal_below(found))
         distances = np.maximum(distances, 0.0)
@@ -137,7 +141,8 @@ class Anchors:
         scaled = np.divide(distances, WIDTH * reach, out=np.zeros_like(distances), where=finite & (reach > 0))
         weights = np.where(finite, np.exp(-scaled), 0.0)
         total = weights.sum(axis=1, keepdims=True)
-        return Near(near, (weights / np.where(total > 0, total, 1.0)).astype(np.float32))
+        rows = Near(near, (weights / np.where(total > 0, total, 1.0)).astype(np.float32))
+        return rows, np.sqrt(reach[:, 0].astype(np.float64))
 
 
 def place_anchors(sample: Points, offsets: NDArray[np.int64], n: int) -> Anchors:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,12 @@ class Prepared:
             np.arange(len(self.items)) if on_disk else np.argsort(self.f[:, 0], kind="stable")
         )
         self._cache: dict[Any, Any] = {}
+
+    def relabelled(self, problem: Problem) -> Prepared:
+        """Return the same for a problem that differs by its labels alone, on which nothing here depends."""
+        other = copy(self)
+        other.problem = problem
+        return other
 
     def once(self, key: Any, compute: Callable[[], Any]) -> Any:
         """Return what was computed under this key, computing it the first time."""

@@ -46,14 +46,18 @@ def restore(prepared: Prepared, f: Array, calibrated: bool = False, items: NDArr
         rows = np.searchsorted(prepared.items, items)
         takes_part = prepared.items.take(rows, mode="clip") == items
         places, rows = np.flatnonzero(takes_part), rows[takes_part]
-    columns = f[rows] * prepared.scale + prepared.shift
+    columns = in_scale(f[rows], prepared.scale, prepared.shift, problem.are_probabilities)
     if problem.task == "regression" and not calibrated:
         columns[:, 0] = _toward(problem.initial[prepared.items], f[:, 0])[rows]
-    elif problem.are_probabilities:
-        columns = softmax(columns, axis=1)
     result = initial.copy()
     result[places] = columns.reshape(len(columns), *initial.shape[1:])
     return result
+
+
+def in_scale(columns: Array, scale: Array, shift: Array, probabilities: bool) -> Array:
+    """Return standardised columns in the input's scale; those of logarithms of probabilities as probabilities."""
+    found = columns * scale + shift
+    return np.asarray(softmax(found, axis=1)) if probabilities else found
 
 
 def _toward(initial: Array, denoised: Array) -> Array:

@@ -143,13 +143,18 @@ def check_predictions(n: int, broken: int, first_broken: int, differ: bool, larg
     """
     if n < MIN_ITEMS:
         raise InputError(f"predictions: found {n} item(s); accepted: at least {MIN_ITEMS}.")
+    check_prediction_values(broken, first_broken, largest)
+    if not differ:
+        raise InputError("predictions: all are equal; accepted: predictions that differ between items.")
+
+
+def check_prediction_values(broken: int, first_broken: int, largest: float) -> None:
+    """Complain about single predictions that cannot be used; the parameters are those of `check_predictions`."""
     if broken:
         raise InputError(
             f"predictions: {broken} value(s) are NaN or infinite (first at item {first_broken}); "
             "accepted: finite numbers, none of them missing or masked."
         )
-    if not differ:
-        raise InputError("predictions: all are equal; accepted: predictions that differ between items.")
     if largest > LARGEST_PREDICTION:
         raise InputError(
             f"predictions: found a number of magnitude {largest:.3g}; accepted: at most {LARGEST_PREDICTION:g}."

@@ -73,7 +73,11 @@ def as_targets(values: Array) -> Array:
 
 
 def as_labels(
-    labels: Any, n: int, index: pd.Index | None = None, convert: Callable[[Array], Array] = as_targets
+    labels: Any,
+    n: int,
+    index: pd.Index | None = None,
+    convert: Callable[[Array], Array] = as_targets,
+    before: Labels | None = None,
 ) -> Labels | None:
     """Check labels in any accepted form and return them as `Values` or `Pairs` of plain arrays.
 
@@ -89,15 +93,17 @@ def as_labels(
         The items' ids, when the predictions came with them.
     convert : callable
         Makes numbers of the known values, see `tupi.inputs.classes` for those of classes.
+    before : Values or Pairs, optional
+        Checked labels of the same items, to which these are added.
     """
     if labels is None:
-        return None
+        return before
     if library_of(labels) != PANDAS:  # rows without an index are in the order of the predictions
         labels = as_pandas("labels", labels).to_numpy()
     if isinstance(labels, Pairs):
-        return _check_pairs(_pairs_by_id(labels, index), n)
+        return _check_pairs(_pairs_by_id(labels, index), n, before)
     if isinstance(labels, Values):
-        return _check_values(_values_by_id(labels, index), n, convert)
+        return _check_values(_values_by_id(labels, index), n, convert, before)
     if isinstance(labels, pd.Series) and index is not None and not labels.index.equals(index):
         labels = _match(labels, index)
     array = _one_dimensional(labels)
@@ -107,7 +113,7 @@ def as_labels(
             "tupi.Values(index, values) or tupi.Pairs(higher, lower)."
         )
     known = np.flatnonzero(~pd.isna(array))
-    return _check_values(Values(known, array[known]), n, convert)
+    return _check_values(Values(known, array[known]), n, convert, before)
 
 
 def _one_dimensional(labels: Any) -> Array:
@@ -184,7 +190,7 @@ def _positions(name: str, index: ArrayLike, n: int) -> NDArray[np.int64]:
     return array
 
 
-def _check_values(labels: Values, n: int, convert: Callable[[Array], Array]) -> Values:
+def _check_values(labels: Values, n: int, convert: Callable[[Array], Array], before: Labels | None) -> Values:
     index = _positions("labels.index", labels.index, n)
     values = _one_dimensional(labels.values)
     if len(values) != len(index):
@@ -200,6 +206,12 @@ def _check_values(labels: Values, n: int, convert: Callable[[Array], Array]) -> 
     if not np.isfinite(values).all():
         bad = index[~np.isfinite(values)][0]
         raise InputError(f"labels.values: the label of item {bad} is not finite; accepted: finite numbers.")
+    if isinstance(before, Pairs):
+        raise InputError("labels: found values after pairs; accepted: labels of the same kind.")
+    if before is not None:  # a later value of an item takes the place of an earlier one
+        old = ~np.isin(before.index, index)
+        index = np.concatenate([before.index[old], index])
+        values = np.concatenate([before.values[old], values])
     if len(np.unique(values)) < 2:
         raise InputError(
             f"labels: found {len(np.unique(values))} distinct value(s) in {len(values)} label(s); "
@@ -208,7 +220,7 @@ def _check_values(labels: Values, n: int, convert: Callable[[Array], Array]) -> 
     return Values(index, values)
 
 
-def _check_pairs(labels: Pairs, n: int) -> Pairs:
+def _check_pairs(labels: Pairs, n: int, before: Labels | None) -> Pairs:
     higher = _positions("labels.higher", labels.higher, n)
     lower = _positions("labels.lower", labels.lower, n)
     if len(higher) != len(lower):
@@ -217,6 +229,10 @@ def _check_pairs(labels: Pairs, n: int) -> Pairs:
         raise InputError("labels: found no pairs; accepted: at least one.")
     if (same := higher[higher == lower]).size:
         raise InputError(f"labels: item {same[0]} is compared with itself; accepted: two different items.")
+    if isinstance(before, Values):
+        raise InputError("labels: found pairs after values; accepted: labels of the same kind.")
+    if before is not None:
+        higher, lower = np.concatenate([before.higher, higher]), np.concatenate([before.lower, lower])
     forward, backward = higher * n + lower, lower * n + higher
     if (both := np.intersect1d(forward, backward)).size:
         raise InputError(

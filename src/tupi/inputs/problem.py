@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tupi.inputs.binary import TwoClasses, check_probabilities, collapse, expand
-from tupi.inputs.checks import check_magnitude, check_prediction_shape, check_predictions, check_taking_part
+from tupi.inputs.checks import (
+    check_magnitude,
+    check_prediction_shape,
+    check_prediction_values,
+    check_predictions,
+    check_taking_part,
+)
 from tupi.inputs.classes import check_names, class_numbers
 from tupi.inputs.frames import PANDAS, as_pandas, library_of
 from tupi.inputs.labels import Labels, Pairs, Values, as_labels
@@ -48,6 +55,8 @@ class Problem:
         The dataframe library that the predictions, or else the views, were of.
     binary : bool
         Whether one probability per item came in, and is to come back: that of the second class.
+    constant : tuple of str
+        Names of the views that are gone.
     """
 
     initial: NDArray[np.float64]
@@ -59,6 +68,7 @@ class Problem:
     encodings: Mapping[str, Encoding] = field(default_factory=dict)
     library: str = PANDAS
     binary: bool = False
+    constant: tuple[str, ...] = ()
 
     @property
     def n(self) -> int:
@@ -137,7 +147,8 @@ def make_problem(
     """Check all input of `tupi.denoise` and return it as a `Problem`."""
     if task not in TASKS:
         raise InputError(f"task: found {task!r}; accepted: {', '.join(TASKS)}.{nearest(str(task), TASKS)}")
-    library = library_of(predictions, features, *named_views(features).values())
+    named = named_views(features)
+    library = library_of(predictions, features, *named.values())
     index = predictions.index if isinstance(predictions, (pd.Series, pd.DataFrame)) else None
     if index is not None and not index.is_unique:
         twice = index[index.duplicated()].tolist()[0]
@@ -169,6 +180,7 @@ def make_problem(
         encodings=encodings,
         library=library,
         binary=binary,
+        constant=tuple(name for name in named if name not in {view.name for view in views}),
     )
     taking_part = problem.columns[problem.covered]
     check_taking_part(len(taking_part), bool((taking_part != taking_part[:1]).any()))
@@ -181,15 +193,24 @@ def make_problem(
     return problem
 
 
+def with_more_labels(problem: Problem, labels: Any) -> Problem:
+    """Return a problem with more labels of its items; a new value takes the place of an old one."""
+    if problem.task == "classification":
+        n, n_classes = problem.initial.shape
+        if problem.binary and problem.classes is None:
+            two = TwoClasses()
+            found = _class_labels(labels, n, problem.index, two)
+            return replace(problem, labels=found, classes=two.names)
+        convert = partial(class_numbers, n_classes=n_classes, names=problem.classes)
+        found = _class_labels(labels, n, problem.index, convert, problem.labels)
+    else:
+        found = as_labels(labels, problem.n, problem.index, before=problem.labels)
+    return replace(problem, labels=found)
+
+
 def _as_predictions(predictions: Any, task: str) -> NDArray[np.float64]:
-    array: NDArray[np.float64] = np.array(as_numbers("predictions", predictions), np.float64)
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    check_prediction_shape(array.shape, task)
-    broken = np.argwhere(~np.isfinite(array))
-    first_broken = int(broken[0][0]) if len(broken) else -1
-    largest = float(np.abs(array).max(initial=0.0))
-    check_predictions(len(array), len(broken), first_broken, bool((array != array[:1]).any()), largest)
+    array = prediction_array(predictions, task)
+    check_predictions(len(array), *_broken(array), bool((array != array[:1]).any()), _largest(array))
     if task == "classification" and array.ndim == 1:
         check_probabilities(array)
     return _frozen(array)
@@ -201,9 +222,39 @@ def _frozen(array: NDArray[np.float64]) -> NDArray[np.float64]:
     return array
 
 
+def prediction_array(predictions: Any, task: str) -> NDArray[np.float64]:
+    """Return predictions as numbers of the shape that the task has."""
+    array: NDArray[np.float64] = np.array(as_numbers("predictions", predictions), np.float64)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    check_prediction_shape(array.shape, task)
+    return np.ascontiguousarray(array)
+
+
+def check_new_predictions(array: NDArray[np.float64]) -> None:
+    """Complain about predictions of items that come later: these may be few, and alike."""
+    if not len(array):
+        raise InputError("predictions: found no items; accepted: at least one.")
+    check_prediction_values(*_broken(array), _largest(array))
+
+
+def _broken(array: NDArray[np.float64]) -> tuple[int, int]:
+    """Return how many values are NaN or infinite, and the item of the first."""
+    broken = np.argwhere(~np.isfinite(array))
+    return len(broken), int(broken[0][0]) if len(broken) else -1
+
+
+def _largest(array: NDArray[np.float64]) -> float:
+    return float(np.abs(array).max(initial=0.0))
+
+
 def _class_labels(
-    labels: Any, n: int, index: pd.Index | None, convert: Callable[[NDArray[Any]], NDArray[np.int64]]
+    labels: Any,
+    n: int,
+    index: pd.Index | None,
+    convert: Callable[[NDArray[Any]], NDArray[np.int64]],
+    before: Labels | None = None,
 ) -> Labels | None:
     if isinstance(labels, Pairs):
         raise InputError("labels: found pairs for task 'classification'; accepted: tupi.Values or an array of classes.")
-    return as_labels(labels, n, index, convert)
+    return as_labels(labels, n, index, convert, before)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,33 +102,6 @@ class Seen:
         if np.isinf(rows).any():
             raise InputError(f"{called} holds infinite values; accepted: finite numbers, or NaN where there are none.")
         return _centered(rows, self.centers[k])
-
-    def to_arrays(self) -> dict[str, Array]:
-        """Return everything as plain arrays, from which `from_arrays` makes the same."""
-        arrays: dict[str, Array] = {
-            "n": np.array(self.n),
-            "predictions": self.predictions,
-            "names": np.array(self.names, str),
-        }
-        for k, encoding in enumerate(self.encodings):
-            arrays |= {f"center{k}": self.centers[k], f"rows{k}": self.rows[k]}
-            if encoding is not None:
-                arrays[f"encoding{k}"] = np.array(encoding.to_json())
-        return arrays
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Array]) -> Seen:
-        """Return what `to_arrays` wrote."""
-        names = tuple(str(name) for name in arrays["names"])
-        texts = [arrays.get(f"encoding{k}") for k in range(len(names))]
-        return cls(
-            int(arrays["n"]),
-            arrays["predictions"],
-            names,
-            tuple(arrays[f"center{k}"] for k in range(len(names))),
-            tuple(arrays[f"rows{k}"] for k in range(len(names))),
-            tuple(None if text is None else Encoding.from_json(str(text)) for text in texts),
-        )
 
 
 def _taken(view: View, items: NDArray[np.int64]) -> tuple[Array, Array]:

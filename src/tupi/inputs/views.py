@@ -50,24 +50,40 @@ class View:
         How messages call it; None: a view of the features, by its name.
     complete : bool
         Whether all items must have this view.
+    headings : tuple of str, optional
+        Names of its columns, if it came as a table of numbers.
     """
 
     def __init__(
-        self, name: str, source: Any, impute: str | None = None, called: str | None = None, complete: bool = False
+        self,
+        name: str,
+        source: Any,
+        impute: str | None = None,
+        called: str | None = None,
+        complete: bool = False,
+        headings: tuple[str, ...] | None = None,
     ) -> None:
-        self.name = name
+        self.name, self.headings = name, headings
         self._called = called_view(name) if called is None else called
         self._complete = complete
         self.source = source
         self.n, self.d = source.shape
         self.present, gaps, self.statistics = examine(source)
         self._check(gaps, impute)
-        self._fill: Array | None = None
+        self.impute, self._fill = impute, None
         if gaps.rows:
             self._fill = self._medians()
             blocks = (Statistics.of(self._filled(block[self.present[rows]])) for rows, block in in_blocks(source))
             self.statistics = sum(blocks, Statistics.nothing(self.d))
         self.constant = self.statistics.constant
+
+    @property
+    def fill(self) -> Array | None:
+        """What takes the place of a single missing value, for each column; None if such values are refused."""
+        if self._fill is not None or self.impute is None:
+            return self._fill
+        unit, center, _ = self.statistics.standard
+        return center * unit
 
     @property
     def on_disk(self) -> bool:
@@ -226,7 +242,7 @@ def as_encoded(called: str, name: str, values: Any) -> tuple[Any, Encoding | Non
     try:
         return as_matrix(called, values), None
     except InputError:
-        table = _mixed_table(values)
+        table = mixed_table(values)
         if table is None:
             raise
     encoding = Encoding.fit(table, name, called)
@@ -239,7 +255,7 @@ def _in_groups(path: str | os.PathLike[str]) -> bool:
     return suffix_of(Path(path)) == ".parquet" and Path(path).is_file()
 
 
-def _mixed_table(values: Any) -> pd.DataFrame | None:
+def mixed_table(values: Any) -> pd.DataFrame | None:
     """Return a table, its file or an array of objects, text or times as a table; None for anything else."""
     if isinstance(values, (str, os.PathLike)):
         return read_table(Path(values)) if _in_groups(values) else None
@@ -279,17 +295,20 @@ def as_views(
     views, encodings = [], {}
     for name, values in named_views(features).items():
         if index is not None and isinstance(values, (pd.DataFrame, pd.Series)):
-            values = _in_order(name, values, index)
+            values = in_order(name, values, index)
+        values = as_pandas(called_view(name), values)
         matrix, encoding = as_encoded(called_view(name), name, values)
         if encoding is not None:
             encodings[name] = encoding
         check_row_count(name, len(matrix), n)
-        views.append(View(name, matrix, impute))
+        named = isinstance(values, pd.DataFrame) and encoding is None
+        views.append(View(name, matrix, impute, headings=tuple(map(str, values.columns)) if named else None))
     varying = varying_views({view.name: view.constant for view in views})
     return tuple(view for view in views if view.name in varying), encodings
 
 
-def _in_order(name: str, values: pd.DataFrame | pd.Series, index: pd.Index) -> pd.DataFrame | pd.Series:
+def in_order(name: str, values: pd.DataFrame | pd.Series, index: pd.Index) -> pd.DataFrame | pd.Series:
+    """Return the rows of a table in the order of the items' ids; items without a row lack it."""
     if values.index.equals(index):
         return values
     check_unique(called_view(name), values.index)

@@ -20,6 +20,27 @@ from tupi.runtime.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)
+class Foreseen:
+    """What a model says of items that came later.
+
+    Attributes
+    ----------
+    predictions : ndarray of shape (n,) or (n, c)
+        Better predictions, in the input's scale.
+    familiar : ndarray of shape (n,)
+        How much each item is like those that the model was made of: 1 for one that is near them, towards 0 for one that
+        is far from all, which keeps its own prediction to that degree.
+    uncertainty, expected : ndarray of shape (n,), optional
+        As `Fit` has them.
+    """
+
+    predictions: NDArray[np.float64]
+    familiar: NDArray[np.float64]
+    uncertainty: NDArray[np.float64] | None = None
+    expected: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Fit:
     """What a method made of a problem.
 
@@ -37,9 +58,9 @@ class Fit:
         Sentences for a person.
     gain : Gain, optional
         From methods that judge themselves: the score before and after on labels that were left out.
-    uncertainty : ndarray of shape (n_items,), optional
-        Standard deviation of the label of each item: in the units of the labels if these are values, else in those of
-        the final predictions.
+    uncertainty : callable, optional
+        Returns the standard deviation of the label of each item, shape (n_items,): in the units of the labels if these
+        are values, else in those of the final predictions.
     expected : ndarray of shape (n_items,), optional
         For ranking by values: the label that each item is expected to get.
     left_out_errors : ndarray, optional
@@ -47,11 +68,14 @@ class Fit:
     left_out : tuple of ndarray, optional
         From methods that judge themselves by values: the labelled items that were used, numbered as in the problem, and
         predictions of them, each made without the item's own label, in the input's scale.
-    suggested : ndarray of shape (k,) or (k, 2), optional
-        Items, or pairs, among those that take part, whose labels would teach most; the best first.
+    suggested : callable, optional
+        Returns items, or pairs, among those that take part, whose labels would teach most; shape (k,) or (k, 2), the
+        best first.
     calibrated : bool
         For regression: whether the columns are values that labels have calibrated. Otherwise they only say who is
         alike, and `tupi.embedding.restoring` finds values for them.
+    model : callable, optional
+        Returns the same answer as a function of an item, what `tupi.results.later.Model` says; None if there is none.
     """
 
     columns: NDArray[np.float64]
@@ -60,12 +84,13 @@ class Fit:
     scores: list[float]
     notes: tuple[str, ...] = ()
     gain: Gain | None = None
-    uncertainty: NDArray[np.float64] | None = None
+    uncertainty: Callable[[], NDArray[np.float64]] | None = None
     expected: NDArray[np.float64] | None = None
     left_out_errors: NDArray[np.float64] | None = None
-    suggested: NDArray[np.int64] | None = None
+    suggested: Callable[[], NDArray[np.int64]] | None = None
     left_out: tuple[NDArray[np.int64], NDArray[np.float64]] | None = None
     calibrated: bool = False
+    model: Callable[[], Any] | None = None
 
     def predictions(self, prepared: Prepared) -> NDArray[np.float64]:
         """Return what this stands for: predictions of all items, in the input's scale."""

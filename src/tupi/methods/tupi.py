@@ -27,6 +27,7 @@ from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels
 from tupi.inputs.views import View
 from tupi.methods.base import Fit, Method, check_positive
+from tupi.methods.explicit import explicit_model
 from tupi.methods.joint import joint_view
 from tupi.runtime.compiling import COMPILING, is_compiled
 from tupi.runtime.errors import InputError, nearest
@@ -238,13 +239,19 @@ class Tupi(Method):
                 trajectory = trajectory_of(settings[0])
                 follow([trajectory], watch=watch)
                 steps = list(trajectory.steps)
-                return Fit(steps[-1].f, settings[0].params() | {"n_iter": len(steps) - 1}, steps, [])
+                params = settings[0].params() | {"n_iter": len(steps) - 1}
+                return settings[0]._explicit(prepared, Fit(steps[-1].f, params, steps, []))
             choice = choose(settings, trajectory_of, prepared, labels, self.patience, watch)
         chosen = replace(choice.setting, n_iter=choice.t) if choice.t else choice.setting
         steps = choice.trajectory.steps[: choice.t + 1]
         note = chosen.why(choice.t, choice.tried)
         params = chosen.params() | {"n_iter": choice.t}
-        return Fit(steps[-1].f, params, steps, choice.scores[: choice.t + 1], (note,))
+        return chosen._explicit(prepared, Fit(steps[-1].f, params, steps, choice.scores[: choice.t + 1], (note,)))
+
+    def _explicit(self, prepared: Prepared, fit: Fit) -> Fit:
+        """Return a fit with a function of items that come later."""
+        options = self._options(prepared.random_state)
+        return replace(fit, model=lambda: explicit_model(prepared, fit.predictions(prepared), options))
 
     def why(self, t: int, tried: int) -> str:
         """Return the sentence that says why this setting and ``t`` steps were chosen out of so many settings."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,16 @@ from tupi.inputs.frames import PANDAS, in_library
 from tupi.inputs.seen import Seen
 from tupi.inputs.tables import columns_table
 from tupi.judging.evidence import Evidence
+from tupi.results.later import Model, Origin
+
+WHEN_ASKED = ("dependence", "uncertainty", "suggested", "model")  # fields that may be given as functions
 
 
 class WhenAsked:
     """A field that may be given as a function, which is called when somebody first looks at the field."""
 
-    place = "_dependence"
+    def __init__(self, place: str) -> None:
+        self.place = place
 
     def __get__(self, outcome: Any, kind: type) -> Any:
         """Return the value."""
@@ -59,10 +63,12 @@ class Outcome:
     columns: pd.DataFrame = field(default_factory=lambda: columns_table(()))
     library: str = PANDAS
     seen: Seen | None = None
+    model: Model | None = None
+    origin: Origin | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy in another process needs: the table, and not the problem that it is computed from."""
-        return vars(self) | {WhenAsked.place: self.dependence}
+        """Return what a copy in another process needs: what is computed when asked for, and not the problem behind."""
+        return vars(self) | {f"_{name}": getattr(self, name) for name in WHEN_ASKED} | {"origin": None}
 
     @property
     def changed(self) -> bool:
@@ -94,7 +100,14 @@ class Outcome:
         return before.join(after)
 
 
-Outcome.dependence = WhenAsked()  # type: ignore[assignment]  # set here, so that the field has no default
+for name in WHEN_ASKED:  # here, so that the fields have no default, or keep theirs
+    setattr(Outcome, name, WhenAsked(f"_{name}"))
+
+
+def without_items(outcome: Outcome) -> Outcome:
+    """Return an outcome without what belongs to single items."""
+    nothing: dict[str, Any] = {"index": None, "suggested": None, "uncertainty": None, "expected": None}
+    return replace(outcome, predictions=outcome.predictions[:0], initial=outcome.initial[:0], **nothing)
 
 
 def weights_table(steps: Sequence[Step], names: Sequence[str], changed: bool) -> pd.DataFrame:

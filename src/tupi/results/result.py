@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from html import escape
 from pathlib import Path
+from typing import cast
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import norm
 
-from tupi.inputs.types import Features, Table
+from tupi.inputs.frames import library_of
+from tupi.inputs.labels import Labels
+from tupi.inputs.types import Column, Features, Table
 from tupi.results.decisions import Decisions, decide
 from tupi.results.drift import Drift, drift
-from tupi.results.outcome import Outcome
+from tupi.results.outcome import Outcome, without_items
+from tupi.results.predicted import Predicted, interval
 from tupi.results.report import write_report
-from tupi.results.saving import read_outcome, save_outcome
+from tupi.results.saving import save_outcome
 from tupi.results.summary import five_lines
 from tupi.runtime.errors import InputError
-
-NORMAL = 20  # labels as much as which a normal distribution counts in `Denoised.interval`
 
 
 class Denoised(Outcome):
@@ -71,6 +73,10 @@ class Denoised(Outcome):
         The dataframe library that the input was of, in which `to_frame` answers.
     seen : Seen or None
         At most 2,000 of the items, with which `drift` compares those that come later.
+    model : Model or None
+        The answer as a function of an item, for `predict`; from "auto", "fuse", "smooth" and "tupi".
+    origin : Origin or None
+        The problem that it came from, for `update`; in the process that made it.
     """
 
     def __repr__(self) -> str:
@@ -87,7 +93,7 @@ class Denoised(Outcome):
 
         They are as many uncertainties from the prediction as that share of the labels were when left out, so they hold
         for errors that are not normal. With few labels they come close to those of a normal distribution, which counts
-        as much as `NORMAL` labels.
+        as much as 20 labels.
 
         Parameters
         ----------
@@ -99,17 +105,89 @@ class Denoised(Outcome):
         low, high : ndarray of shape (n,)
             Bounds, in the units of the labels; NaN for items without any view.
         """
-        if not isinstance(level, (int, float, np.number)) or isinstance(level, bool) or not 0 < level < 1:
-            raise InputError(f"level: found {level!r}; accepted: a number between 0 and 1.")
         center = self.expected if self.task == "ranking" else self.predictions
-        if self.left_out_errors is None or self.uncertainty is None or center is None:
+        return interval(level, center, self.uncertainty, self.left_out_errors, self.method)
+
+    def predict(
+        self, predictions: Table, features: Features, details: bool = False
+    ) -> NDArray[np.float64] | pd.Series | pd.DataFrame | Predicted:
+        """Return better predictions of items that came later, without looking at the earlier ones again.
+
+        Items that are far from all earlier ones keep their own prediction, to a degree that ``details`` shows as
+        ``familiar``; so do items without any view.
+
+        Parameters
+        ----------
+        predictions : array_like, Series or DataFrame
+            Their predictions by the same predictor; one item will do.
+        features : dict, list, array_like or DataFrame
+            Their views, under the names that they had. Views may be missing: an item lacks those that are not there,
+            and those of which its row is NaN. Columns of tables are found by their names.
+        details : bool
+            Whether to return a `tupi.results.predicted.Predicted`, which has more to say of each item.
+
+        Returns
+        -------
+        ndarray, Series, DataFrame or Predicted
+            Predictions in the form and scale of those that came in.
+        """
+        if self.model is None:
             raise InputError(
-                f"interval: found a result of method {self.method!r} without errors of left-out labels; accepted: one "
-                "of 'auto' or 'fuse' for ranking or regression, whose labels are values."
+                f"predict: found a result of method {self.method!r} that has no function of new items; accepted: "
+                "results of 'auto', 'fuse', 'smooth' and 'tupi', saved by this version or a later one."
             )
-        normal = norm.ppf(0.5 + (np.arange(NORMAL) + 0.5) / (2 * NORMAL))
-        reach = np.quantile(np.concatenate([self.left_out_errors, normal]), level) * self.uncertainty
-        return center - reach, center + reach
+        items = self.model.known.items(predictions, features)
+        found = self.model.foresee(items, sure=details)
+        better = items.as_given(found.predictions)
+        if details:
+            return Predicted(
+                predictions=better,
+                initial=items.as_given(np.array(items.initial)),
+                familiar=found.familiar,
+                method=self.method,
+                task=self.task,
+                index=items.index,
+                classes=items.classes,
+                uncertainty=found.uncertainty,
+                expected=found.expected,
+                left_out_errors=self.left_out_errors,
+                library=library_of(predictions),
+            )
+        if isinstance(predictions, pd.Series):
+            return pd.Series(better, index=items.index, name=predictions.name)
+        if isinstance(predictions, pd.DataFrame):
+            names = predictions.columns if items.classes is None or items.binary else list(items.classes)
+            return pd.DataFrame(better, index=items.index, columns=names)
+        return better
+
+    def update(
+        self,
+        labels: Labels | Column | None = None,
+        predictions: Table | None = None,
+        features: Features | None = None,
+    ) -> Denoised:
+        """Return the result with more labels, or with more items; what is known already is used again.
+
+        Parameters
+        ----------
+        labels : Values, Pairs, Series or array_like of shape (n,), optional
+            More labels, of the same kind as before. A new value of an item takes the place of its old one.
+        predictions : array_like, Series or DataFrame, optional
+            Predictions of more items, which come after those that are there.
+        features : dict, list, array_like or DataFrame, optional
+            Views of these items.
+
+        Returns
+        -------
+        Denoised
+            A new result of all items and labels.
+        """
+        if self.origin is None:
+            raise InputError(
+                "update: found a result that was loaded or copied, without the features of its items; accepted: the "
+                "result of tupi.denoise, in the process that made it."
+            )
+        return cast(Denoised, self.origin.update(labels, predictions, features))
 
     def suggest(self, k: int = 10) -> NDArray[np.int64]:
         """Return the items to label next: those whose labels would lower the uncertainty of all items most.
@@ -195,13 +273,19 @@ class Denoised(Outcome):
 
     def report(self, path: str | Path) -> Path:
         """Write a self-contained HTML report that opens offline, and return its path."""
+        if not len(self.initial):
+            raise InputError("report: found a result that was saved without its items; accepted: one with items.")
         return write_report(self, Path(path))
 
-    def save(self, path: str | Path) -> Path:
-        """Write everything into one .npz file, whole or not at all; `tupi.load` reads it."""
-        return save_outcome(self, Path(path))
+    def save(self, path: str | Path, items: bool = True) -> Path:
+        """Write everything, also what `predict` needs, into one .npz file, whole or not at all, for `tupi.load`.
 
-
-def load(path: str | Path) -> Denoised:
-    """Read a result that `Denoised.save` wrote."""
-    return Denoised(**read_outcome(Path(path)))
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        items : bool
+            Whether to keep what belongs to single items, such as their predictions. Without it the file is as small for
+            millions of items as for thousands, and what `tupi.load` reads of it has no items but can `predict`.
+        """
+        return save_outcome(self if items else without_items(self), Path(path))

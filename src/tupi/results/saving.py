@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,9 @@ from tupi.results.outcome import Outcome
 from tupi.runtime.atomic import write_atomically
 from tupi.runtime.errors import InputError
 from tupi.runtime.json_values import plain
+from tupi.runtime.packing import packed, unpacked
 
-FORMAT = 1  # of saved files
+FORMAT = 2  # of saved files; 2 added the model and some of the items
 TABLES = ("weights", "dependence", "history")
 OPTIONAL = ("uncertainty", "suggested", "left_out_errors", "expected")
 PER_ITEM = ("uncertainty", "expected")
@@ -41,6 +43,8 @@ def save_outcome(outcome: Outcome, path: Path) -> Path:
         "columns": outcome.columns.to_dict(orient="split", index=False),
         "library": outcome.library,
         "index_name": None,
+        "model": None,
+        "seen": None,
     }
     arrays = {
         "predictions": outcome.predictions,
@@ -53,6 +57,12 @@ def save_outcome(outcome: Outcome, path: Path) -> Path:
         arrays |= {f"index{k or ''}": id_array(level) for k, level in enumerate(levels)}
         names = [None if level.name is None else str(level.name) for level in levels]
         meta["index_name"] = names if isinstance(outcome.index, pd.MultiIndex) else names[0]
+    parts: dict[str, NDArray[Any]] = {}
+    if outcome.model is not None:
+        meta["model"] = packed(outcome.model.to_store(), parts, "model")
+    if outcome.seen is not None:
+        meta["seen"] = packed(outcome.seen, parts, "seen")
+    arrays |= parts
     arrays["meta"] = np.array(json.dumps(meta))
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
@@ -74,8 +84,16 @@ def _to_text(frame: pd.DataFrame) -> NDArray[np.str_]:
     return np.array(frame.to_json(orient="split", double_precision=15))
 
 
-def read_outcome(path: Path) -> dict[str, Any]:
-    """Return the fields of an outcome that `save_outcome` wrote."""
+def read_outcome(path: Path, classes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an outcome that `save_outcome` wrote.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    classes : mapping of str to class
+        What a model, and the items that are kept, may be made of, by name.
+    """
     if not path.exists():
         raise FileNotFoundError(f"path: there is no file {str(path)!r}.")
     try:
@@ -87,7 +105,8 @@ def read_outcome(path: Path) -> dict[str, Any]:
         frames = {
             name: pd.read_json(io.StringIO(str(arrays[name])), orient="split", precise_float=True) for name in TABLES
         }
-        return _checked(path, _restored(arrays, meta, frames))
+        found = _checked(path, _restored(arrays, meta, frames))
+        return found | {name: unpacked(meta.get(name), arrays, classes) for name in ("model", "seen")}
     except InputError:
         raise
     except KeyError as missing:

@@ -67,7 +67,13 @@ def summary(result: Outcome) -> list[str]:
 
 
 def five_lines(result: Outcome) -> list[str]:
-    """Return what somebody who prints a result wants to see: what it is, three sentences, and what to do next."""
+    """Return what somebody who prints a result wants to see: what it is, three sentences, and what to do next.
+
+    Of a result that was saved without its items, what it is and what the labels say is all there is.
+    """
+    if not len(result.initial):
+        head = f"A model for new items, {result.task} by method {result.method!r}, saved without its own items"
+        return [head, _judgement(result.evidence), "What to do next: predict new items."]
     step = next_step(result)
     head = f"{len(result.initial):,} items, {result.task} by method {result.method!r}"
     return [head, *summary(result), f"What to do next: {step}"]

@@ -14,6 +14,7 @@ import pandas as pd
 
 from tupi.inputs.files.reading import NO_PYARROW, SEPARATORS, SUFFIXES, TABLES
 from tupi.results.outcome import Outcome
+from tupi.results.predicted import Predicted
 from tupi.results.saving import id_array
 from tupi.runtime.atomic import replacing
 from tupi.runtime.errors import InputError
@@ -53,7 +54,7 @@ def check_output(option: str, path: Path, suffixes: tuple[str, ...] = SUFFIXES) 
         raise InputError(f"{option}: {NO_PYARROW}")
 
 
-def formula_ids(result: Outcome) -> int:
+def formula_ids(result: Outcome | Predicted) -> int:
     """Return how many ids a spreadsheet would take for formulas, if they are written to a text file."""
     return 0 if result.index is None else sum(map(_is_formula, result.index))
 
@@ -62,7 +63,7 @@ def _is_formula(value: Any) -> bool:
     return isinstance(value, str) and FORMULA.match(value) is not None and NUMBER.fullmatch(value) is None
 
 
-def write_result(result: Outcome, path: str | Path, escape_formulas: bool = False) -> Path:
+def write_result(result: Outcome | Predicted, path: str | Path, escape_formulas: bool = False) -> Path:
     """Write the predictions of a result, by suffix.
 
     CSV, TSV and Parquet files hold `Outcome.table` with the ids, if there are any, as the first column. NPY files
@@ -71,8 +72,8 @@ def write_result(result: Outcome, path: str | Path, escape_formulas: bool = Fals
 
     Parameters
     ----------
-    result : Outcome
-        The result.
+    result : Outcome or Predicted
+        The result, or what it says of new items.
     path : str or Path
         The file. A link is followed.
     escape_formulas : bool

@@ -58,7 +58,8 @@ def test_the_plain_process_equals_its_dense_solution():
     K = v[0] * np.outer(f, f[ROWS]) + np.tensordot(v[1:-1], shared, 1) + 1.0
     dual = np.linalg.solve(K[ROWS] + v[-1] * np.eye(len(ROWS)), z[:, 0] - mean[ROWS])
     items = everyone(base)
-    np.testing.assert_allclose(plain(items, fused.kernels.shared(items))[:, 0], mean + K @ dual, atol=1e-3)
+    said = plain.apart(items) + fused.kernels.applied(items, plain.weights())
+    np.testing.assert_allclose(said[:, 0], mean + K @ dual, atol=1e-3)
 
 
 def test_its_kernels_are_f_and_the_views_own():
@@ -137,7 +138,9 @@ def test_the_combination_lies_between_its_parts():
     plain, left_out = fit_plain(base, fused, z)
     assert 0 < found.plain_share < 1
     items, share = everyone(base), found.plain_share
-    expected = (1 - share) * fused(items)[0] + share * plain(items, fused.kernels.shared(items))
+    expected = (1 - share) * fused(items)[0] + share * (
+        plain.apart(items) + fused.kernels.applied(items, plain.weights())
+    )
     np.testing.assert_allclose(found(items)[0], expected)
     np.testing.assert_array_equal(found(items)[1], fused(items)[1])
     np.testing.assert_allclose(found.left_out.differences, -found.left_out.differences.T)

@@ -124,3 +124,17 @@ def test_how_many_labels_are_used_falls_with_the_number_of_items():
     assert most_labels(1000) == 2000
     assert most_labels(134_000) == 1001
     assert most_labels(10**8) == 200
+
+
+def test_kernels_applied_to_weights_are_their_products():
+    rows = BASE.order[3:120:4]
+    fused, items = fit_values(BASE, pick_features(BASE, rows), standard(TRUTH[rows][:, None])), ITEMS
+    m, shared = len(rows), fused.kernels.shared(items)
+    weights = [np.random.default_rng(k).normal(size=(m, 1)) for k in range(len(shared))]
+    expected = sum(K @ w for K, w in zip(shared, weights, strict=True))
+    np.testing.assert_allclose(fused.kernels.applied(items, weights), expected, atol=1e-9)
+    process = fused.process
+    direct = process.mean(items.base) + process.covariances(items, shared, 0) @ process.duals
+    np.testing.assert_allclose(
+        process.apart(items) + fused.kernels.applied(items, process.weights()), direct, atol=1e-9
+    )

@@ -60,14 +60,14 @@ class Scale:
 
 
 @reads_views
-def answered(rows: Rows, base: Array, *near: Near, fused: Fused, layout: Layout) -> Array:
+def answered(rows: Rows, base: Array, *near: Near, fused: Fused, layout: Layout, variances: bool = True) -> Array:
     """Return g, the mean function and the posterior variance of each item, shape (items, 2c + 1)."""
     items = features_of(rows, base, near[0] if near else None, layout)
     size = max(256, ENTRIES // len(fused.labelled.base))
     found = []
     for start in range(0, len(base), size):
         some = items[slice(start, start + size)]
-        g, variance = fused(some)
+        g, variance = fused(some, variances)
         found.append(np.column_stack([g, fused.process.mean(some.base), variance]))
     return np.concatenate(found)
 
@@ -138,10 +138,13 @@ class Answer(ABC):
 
     @cached_property
     def answers(self) -> Kept:
-        """What the process says of all items, see `answered`."""
+        """What the process says of all items, see `answered`; variances, which take longer, are left out."""
+        return self._answered(variances=False)
+
+    def _answered(self, variances: bool) -> Kept:
         problem = self.problem
         kept = [problem.base] if problem.near is None else [problem.base, problem.near]
-        return problem.home.each(answered, *kept, fused=self.fused, layout=problem.layout)
+        return problem.home.each(answered, *kept, fused=self.fused, layout=problem.layout, variances=variances)
 
     @cached_property
     def moments(self) -> Array:
@@ -191,7 +194,8 @@ class Answer(ABC):
 
     def uncertainty(self) -> Kept:
         """Return the standard deviation of a label of each item; without values, in the units of the predictions."""
-        return self.problem.home.each(deviations, self.answers, noise=self.fused.noise, unit=self._unit())
+        answers = self._answered(variances=True)
+        return self.problem.home.each(deviations, answers, noise=self.fused.noise, unit=self._unit())
 
     def expected(self) -> Kept | None:
         """Return the label that each item is expected to get, where the predictions are on another scale."""
@@ -216,11 +220,15 @@ class ScoreAnswer(Answer):
 
     def columns(self, blend: Blend) -> Kept:
         """Return scores."""
+        return self.mixed(self.coefficients(blend))
+
+    def coefficients(self, blend: Blend) -> Array:
+        """Return how scores are made of [1, base columns, g, mean function]."""
         g, f, careful = (
             unit(one, self.moments)
             for one in (self.of_g(), self.wide(self.problem.only(0)), self.wide(self.problem.careful))
         )
-        return self.mixed(unit(blend.of(g, f, careful), self.moments))
+        return unit(blend.of(g, f, careful), self.moments)
 
     def _pair_gain(self, blend: Blend, first: Positions, second: Positions, new: Array) -> Gain:
         """Return the gain in pairwise accuracy; ``new`` are differences that the process predicts within pairs."""
@@ -275,9 +283,13 @@ class RegressionAnswer(Answer):
 
     def columns(self, blend: Blend) -> Kept:
         """Return values."""
+        return self.mixed(self.coefficients(blend))
+
+    def coefficients(self, blend: Blend) -> Array:
+        """Return how values are made of [1, base columns, g, mean function]."""
         g = self.of_g() * (self.values.std() / self.scale.scale)[:, None]
         g[:, 0] = (self.values.mean() - self.scale.shift) / self.scale.scale
-        return self.mixed(blend.of(g, self.wide(self.problem.only(0)), self.wide(self.problem.careful)))
+        return blend.of(g, self.wide(self.problem.only(0)), self.wide(self.problem.careful))
 
     def gain(self, blend: Blend) -> Gain:
         """Return the gain in R², each label left out in turn."""

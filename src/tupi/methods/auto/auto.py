@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,7 +32,7 @@ from numpy.typing import NDArray
 
 from tupi.algorithm.denoiser import Step
 from tupi.algorithm.trajectory import Watch
-from tupi.blocks.home import Kept
+from tupi.blocks.home import Home, Kept
 from tupi.blocks.memory import Memory
 from tupi.embedding.anchors import MOST
 from tupi.embedding.prepared import Prepared
@@ -54,6 +55,7 @@ from tupi.methods.auto.fitting import fit_pairs, fit_values, most_labels
 from tupi.methods.auto.guard import LEAST_CONFIRMED, Blend
 from tupi.methods.auto.kernels import pick_features
 from tupi.methods.auto.labelfree import LabelFree, label_free, view_relations
+from tupi.methods.auto.model import model_of
 from tupi.methods.base import Fit, Method
 from tupi.methods.supervised import known_items
 from tupi.runtime.errors import InputError
@@ -81,14 +83,20 @@ class Solution:
         Whether columns are values in the units of the predictions.
     gain : Gain, optional
         By labels that were left out.
-    uncertainty, expected : kept arrays of shape (items,), optional
-        See `tupi.methods.base.Fit`.
+    uncertainty : callable, optional
+        Returns kept arrays of shape (items,), see `tupi.methods.base.Fit`.
+    expected : kept arrays of shape (items,), optional
+        See there.
     left_out_errors : ndarray, optional
         See there.
-    suggested : ndarray, optional
-        Items, or pairs, to label next.
+    suggested : callable, optional
+        Returns items, or pairs, to label next.
     left_out : tuple of ndarray, optional
         Labelled items and predictions of them, each without its label, see there.
+    answer : Answer, optional
+        What the labels made of the problem.
+    blend : Blend, optional
+        How much of it came back.
     """
 
     columns: Kept | None
@@ -96,11 +104,13 @@ class Solution:
     note: str
     calibrated: bool
     gain: Gain | None = None
-    uncertainty: Kept | None = None
+    uncertainty: Callable[[], Kept] | None = None
     expected: Kept | None = None
     left_out_errors: Array | None = None
-    suggested: Positions | None = None
+    suggested: Callable[[], Positions] | None = None
     left_out: tuple[Positions, Array] | None = None
+    answer: Answer | None = None
+    blend: Blend | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,12 +161,15 @@ class Auto(Method):
             [],
             (found.note,),
             gain=found.gain,
-            uncertainty=None if found.uncertainty is None else base.home.joined(found.uncertainty),
+            uncertainty=None if found.uncertainty is None else partial(_joined, base.home, found.uncertainty),
             expected=None if found.expected is None else base.home.joined(found.expected),
             left_out_errors=found.left_out_errors,
             suggested=found.suggested,
             left_out=None if found.left_out is None else (prepared.items[found.left_out[0]], found.left_out[1]),
             calibrated=found.calibrated,
+            model=lambda: model_of(
+                prepared, base, scale, found.columns is not None, found.answer, found.blend, without_labels(base, scale)
+            ),
         )
 
     def solve(
@@ -195,43 +208,39 @@ class Auto(Method):
             blend = NEW
         changed = blend.new > 0 or (blend.label_free > 0 and base.moves)
         params = {"weight": blend.new, "confirmed": confirmed, "plain_share": answer.fused.plain_share}
-        if not suggest:
-            suggested = None
-        elif isinstance(answer, ComparisonAnswer):
-            suggested = suggest_pairs(base, answer.fused, rows[np.column_stack([answer.higher, answer.lower])])
-        else:
-            suggested = suggest_items(base, answer.fused, answer.fused.noise, rows)
         judged = blend if changed else NEW
         left_out = answer.left_out(judged)
+
+        def suggested() -> Positions:
+            with one_blas_thread():
+                if isinstance(answer, ComparisonAnswer):
+                    return suggest_pairs(base, answer.fused, rows[np.column_stack([answer.higher, answer.lower])])
+                return suggest_items(base, answer.fused, answer.fused.noise, rows)
+
         return Solution(
             answer.columns(blend) if changed else None,
             {"signal_share": base.share.c} | params,
             describe_views(base, names) + " " + self._verdict(answer, labels, blend, probability, confirmed, changed),
             isinstance(answer, RegressionAnswer) and changed,
             answer.gain(judged),
-            answer.uncertainty(),
+            answer.uncertainty,
             answer.expected(),
             answer.left_out_errors(blend),
-            suggested,
+            suggested if suggest else None,
             None if left_out is None else (rows, left_out),
+            answer,
+            blend,
         )
 
     def _without_labels(self, base: LabelFree, scale: Scale, names: list[str], suggest: bool) -> Solution:
         """Return the label-free answer where the views give good reason to move f."""
-        moved = None
-        if base.moves:
-            # Averages vary less than scores. For regression f's units stay, and so do those of class scores.
-            if scale.task == "ranking":
-                better = base.unit(base.careful)
-            else:
-                better = as_sure_as_before(base, scale) if scale.probabilities else base.careful
-            moved = base.home.each(based_on, base.base, coefficients=better)
+        moved = base.home.each(based_on, base.base, coefficients=without_labels(base, scale)) if base.moves else None
         return Solution(
             moved,
             {"signal_share": base.share.c},
             describe_views(base, names) + " " + describe_share(base),
             scale.task == "regression" and base.moves,
-            suggested=suggest_first(base) if suggest else None,
+            suggested=(lambda: suggest_first(base)) if suggest else None,
         )
 
     def _verdict(
@@ -285,6 +294,11 @@ class Smooth(Method):
         return replace(found, params={name: value for name, value in found.params.items() if name != "guard"})
 
 
+def _joined(home: Home, columns: Callable[[], Kept]) -> Array:
+    """Return columns that nobody has computed yet."""
+    return home.joined(columns())
+
+
 def label_free_of(prepared: Prepared) -> LabelFree:
     """Return the label-free answer of a problem in this process, computed once."""
     views, items = prepared.problem.views, prepared.items
@@ -310,6 +324,14 @@ def view_p_values(prepared: Prepared) -> Array:
         return label_free_of(prepared).relations.p_values
     found: Relations = prepared.once("relations", compute)
     return found.p_values
+
+
+def without_labels(base: LabelFree, scale: Scale) -> Array:
+    """Return how what comes back without labels is made of [1, base columns]."""
+    # Averages vary less than scores. For regression f's units stay, and so do those of class scores.
+    if scale.task == "ranking":
+        return base.unit(base.careful)
+    return as_sure_as_before(base, scale) if scale.probabilities and base.moves else base.careful
 
 
 def fitted(base: LabelFree, labels: Labels, scale: Scale) -> tuple[Answer, Positions]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from scipy.stats import entropy
 
+from tupi.embedding.anchors import Near
 from tupi.embedding.relevance import evenly
 from tupi.methods.auto.kernels import Features, Kernels, kernels
 from tupi.methods.auto.labelfree import LabelFree
@@ -121,11 +122,17 @@ class Process:
             total += weight * K
         return total
 
-    def __call__(self, items: Features, shared: list[NDArray[np.floating]]) -> Array:
-        """Return what the process says of items, shape (n, c)."""
-        c = self.duals.shape[1]
-        moved = [self.covariances(items, shared, j) @ self.duals[:, j] for j in range(c)]
-        return self.mean(items.base) + np.column_stack(moved)
+    def apart(self, items: Features) -> Array:
+        """Return what the process says of items but for the shared kernels' part, shape (n, c)."""
+        q = self.columns.shape[1]
+        slopes = self.v[:q, None] * np.einsum("cqm,mc->qc", self.at_labels, self.duals)
+        moved = np.einsum("cqk,qc,nck->nc", self.columns, slopes, items.base, optimize=True)
+        return self.mean(items.base) + moved + self.constant * self.duals.sum(axis=0)
+
+    def weights(self) -> list[Array]:
+        """Return by what each of the shared kernels is multiplied, see `tupi.methods.auto.kernels.Kernels.applied`."""
+        none = [np.zeros_like(self.duals)] * self.first
+        return none + [v * self.duals for v in self.v[self.columns.shape[1] :]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,17 +180,31 @@ class Fused:
         """Return for one output the standard deviation of each value given all others: (K^-1)_ii^-1/2."""
         return np.diag(self.middles[0]) ** -0.5
 
-    def __call__(self, items: Features) -> tuple[Array, Array]:
-        """Return what is said of items, shape (n, c), and the posterior variance of each, averaged over outputs."""
-        shared, process = self.kernels.shared(items), self.process
-        g = process(items, shared)
-        if self.plain is not None:
-            g = (1 - self.plain_share) * g + self.plain_share * self.plain(items, shared)
+    def __call__(self, items: Features, variances: bool = True) -> tuple[Array, Array]:
+        """Return what is said of items, shape (n, c), and the posterior variance of each, averaged over outputs.
+
+        Variances take most of the time; without them, NaN stands for each.
+        """
+        g, process = self.said(items), self.process
+        if not variances:
+            return g, np.full(len(g), np.nan)
+        shared = self.kernels.shared(items)
         variance = self.prior_variances(items)
         for output, middle in enumerate(self.middles):
             C = process.covariances(items, shared, output)
             variance -= np.einsum("ij,ij->i", C @ middle, C) / len(self.middles)
         return g, np.maximum(variance, 1e-6)
+
+    def said(self, items: Features) -> Array:
+        """Return what is said of items, shape (n, c)."""
+        experts = [(1 - self.plain_share, self.process)]
+        if self.plain is not None:
+            experts.append((self.plain_share, self.plain))
+        shares = [share for share, _ in experts]
+        together = zip(*(expert.weights() for _, expert in experts), strict=True)
+        weights = [sum(s * w for s, w in zip(shares, some, strict=True)) for some in together]
+        apart: Array = sum(share * expert.apart(items) for share, expert in experts)  # type: ignore[assignment]
+        return apart + self.kernels.applied(items, weights) if weights else apart
 
     def prior_variances(self, items: Features) -> Array:
         """Return the variance of each item before any label, averaged over outputs."""
@@ -191,6 +212,17 @@ class Fused:
         q = columns.shape[1]
         total = process.constant + np.einsum("k,okn->n", process.v[:q], columns**2) / len(columns)
         return total + self.kernels.own(items, process.v[q:], self._graph)
+
+    def hidden_variances(self, near: Near) -> Array:
+        """Return by how much the graph's variances of items that came later fall short of those of labelled ones.
+
+        Anchors are made of the items that were there, whose variances are the larger for it. What new items have of
+        their own no anchor knows, and it is added to their variances, so that these are comparable.
+        """
+        if self._graph is None:
+            return np.zeros(len(near.numbers))
+        q, p = self.process.columns.shape[1], len(self.kernels.tables)
+        return np.maximum(self.process.v[q : q + p].sum() - near.diagonal(self._graph), 0.0)
 
     @cached_property
     def _graph(self) -> NDArray[np.float32] | None:

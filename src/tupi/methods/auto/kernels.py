@@ -116,6 +116,29 @@ class Kernels:
             found += [product / scale, np.exp(np.maximum(squares, 0.0, out=squares) / (-2 * width))]
         return found
 
+    def applied(self, items: Features, weights: list[Array]) -> Array:
+        """Return the sum of the products of all shared kernels with weights of the labelled items, shape (n, c).
+
+        It is what `shared` would give, times the weights; but the graph's kernels and the linear ones meet the weights
+        before the items, which is many times as fast.
+
+        Parameters
+        ----------
+        items : Features
+            The items.
+        weights : list of ndarray of shape (m, c)
+            For each of the kernels, in the order of `shared`.
+        """
+        total = np.zeros((len(items.base), weights[0].shape[1]))
+        if items.near is not None:
+            graph = [there @ w for there, w in zip(self._there, weights, strict=False)]
+            total += items.near.gather(np.sum(graph, axis=0))
+        of_views = iter(weights[len(self.tables) :])
+        for X, Y, scale, width in zip(items.views, self.labelled.views, self.scales, self.widths, strict=True):
+            total += X @ (Y.T @ (next(of_views) / scale)).astype(X.dtype)
+            total += np.exp(squared_distances(X, Y) / X.dtype.type(-2 * width)) @ next(of_views)
+        return total
+
     @cached_property
     def _there(self) -> list[Array]:
         return self._graph_to(self.labelled)
@@ -144,15 +167,19 @@ class Kernels:
         return np.array([0.5 * (K + K.T) for K in blocks]).reshape(-1, m, m)
 
 
+def normalized_tables(tables: list[NDArray[np.float32]], labelled: Features) -> list[NDArray[np.float32]]:
+    """Return graph kernels between anchors with mean diagonal one on the labelled items."""
+    if labelled.near is None:
+        return []
+    return [table / np.float32(max(labelled.near.diagonal(table).mean(), 1e-12)) for table in tables]
+
+
 def kernels(problem: LabelFree, labelled: Features) -> Kernels:
     """Return the kernels to the given items."""
     trust = np.log(1 - problem.share.c + LEAST_TRUST)
     log_prior = [LOG_PRIOR + (trust if k > 1 else 0.0) for k in range(problem.columns.shape[1])]
-    tables = []
-    for table in problem.tables:
-        assert labelled.near is not None
-        tables.append(table / np.float32(max(labelled.near.diagonal(table).mean(), 1e-12)))
-        log_prior.append(LOG_PRIOR)
+    tables = normalized_tables(problem.tables, labelled)
+    log_prior.extend([LOG_PRIOR] * len(tables))
     scales, widths = [], []
     some = pick_features(problem, problem.evenly(BANDWIDTH_ITEMS)).views
     for X, Y in zip(labelled.views, some, strict=True):

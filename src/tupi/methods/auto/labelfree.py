@@ -8,9 +8,9 @@ one small table of moments.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,6 +130,14 @@ class LabelFree:
         For each related view its number, and the neighbours of some items of the sample.
     sample : ndarray of int
         The items of the sample.
+    averages : ndarray of shape (a, c) or None
+        Means by anchor of the first averages, from which the second one of an item that comes later is made.
+    passes : list of ndarray of shape (a, c)
+        What the low passes add to f, by anchor.
+    n_placed : int
+        How many items there were when the anchors were placed; 0 stands for all that are there.
+    kernel_graph : AnchorGraph or None
+        Sums over these, of which the graph's kernels are made; None if they are those of all.
     """
 
     home: Home
@@ -144,6 +152,10 @@ class LabelFree:
     share: SignalShare
     by_view: list[tuple[int, Positions, Positions]]
     sample: Positions
+    averages: Array | None = None
+    passes: list[Array] = field(default_factory=list)
+    n_placed: int = 0
+    kernel_graph: AnchorGraph | None = None
 
     @property
     def moves(self) -> bool:
@@ -206,7 +218,8 @@ class LabelFree:
     @cached_property
     def tables(self) -> list[NDArray[np.float32]]:
         """The graph's kernels between anchors."""
-        return [] if self.graph is None else [self.graph.kernel(c) for c in KERNEL_STRENGTHS]
+        graph = self.kernel_graph or self.graph
+        return [] if graph is None else [graph.kernel(c) for c in KERNEL_STRENGTHS]
 
     def view_shares(self, columns: Array) -> Array:
         """Return each view's share of what the views, one by one, explain in columns of the sample's items."""
@@ -269,26 +282,59 @@ def label_free(home: Home, f: Array, ranked: bool, progress: Callable[[str], Non
     points = layout.side_by_side([(columns[k], present[k]) for k in related], related)
     complete = all(home.fetched(home.each(_complete, related=related)))
     space = make_space(layout, points, complete, len(f))
-    a = len(space.anchors.columns)
     near = home.each(placed, space=space)
     progress("Averaging over alike items")
-    sums = home.summed(gathered, near, initial, a=a)
-    sizes = sums[:, 0]
-    graph = AnchorGraph(sizes, home.summed(shared, near, a=a))
-    once = home.each(averaged, near, initial, initial, sizes=sizes, sums=sums[:, 1:])
-    again = home.summed(gathered, near, once, a=a)[:, 1:]
-    average = home.each(averaged, near, once, initial, sizes=sizes, sums=again)
-    passes = [graph.low_pass(sums[:, 1:], c) for c in STRENGTHS]
-    base = home.each(based, near, initial, average, passes=passes)
-    table = home.summed(moments, base) / len(f)
+    a = len(space.anchors.columns)
+    alike = averages_of(home, initial, near, home.summed(shared, near, a=a))
     progress("Leaving out views in turn")
     views = np.split(points.columns, layout.offsets(related)[1:-1], axis=1)
+    table = alike.moments
     p = smoothed(table)
     away = p - np.eye(table.shape[1])[1]
     residual = float(np.mean(np.einsum("ck,ckl,cl->c", away, table, away)))
     share = signal_share(f[sample], views, NEIGHBORS, residual)
     by_view = [(view, *sampled_neighbors(X, NEIGHBORS)) for view, X in zip(related, views, strict=True)]
-    return LabelFree(home, order, found, layout, space, near, graph, base, table, share, by_view, sample)
+    return LabelFree(
+        home=home,
+        order=order,
+        relations=found,
+        layout=layout,
+        space=space,
+        near=near,
+        graph=alike.graph,
+        base=alike.base,
+        moments=table,
+        share=share,
+        by_view=by_view,
+        sample=sample,
+        averages=alike.averages,
+        passes=alike.passes,
+    )
+
+
+class Averages(NamedTuple):
+    """What items that are alike share; the fields are those of `LabelFree`."""
+
+    graph: AnchorGraph
+    base: Kept
+    moments: Array
+    averages: Array
+    passes: list[Array]
+
+
+def averages_of(home: Home, initial: Kept, near: Kept, together: Array) -> Averages:
+    """Return averages over alike items, and all that is made of them, given Z and Z^T Z."""
+    a = len(together)
+    sums = home.summed(gathered, near, initial, a=a)
+    sizes = sums[:, 0]
+    graph = AnchorGraph(sizes, together)
+    once = home.each(averaged, near, initial, initial, sizes=sizes, sums=sums[:, 1:])
+    again = home.summed(gathered, near, once, a=a)[:, 1:]
+    average = home.each(averaged, near, once, initial, sizes=sizes, sums=again)
+    passes = [graph.low_pass(sums[:, 1:], c) for c in STRENGTHS]
+    base = home.each(based, near, initial, average, passes=passes)
+    table = home.summed(moments, base) / home.n
+    return Averages(graph, base, table, again / np.maximum(sizes, FAINT)[:, None], passes)
 
 
 def view_relations(

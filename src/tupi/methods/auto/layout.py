@@ -72,9 +72,25 @@ class Space:
 
     def near(self, points: Points) -> Near:
         """Return the nearest anchors of items, given their related views."""
-        if self.directions is None:
-            return self.anchors.near(points)
-        return self.anchors.near(Points(points.columns @ self.directions, points.present[:, :1]))
+        return self.near_and_reach(points)[0]
+
+    def near_and_reach(self, points: Points) -> tuple[Near, NDArray[np.float64]]:
+        """Return the same, and how far each item is from the last of its nearest anchors; 0 if it has none."""
+        offsets = self.layout.offsets(self.layout.related)
+        if len(self.anchors.offsets) == len(offsets) and self.directions is None:
+            return self.anchors.near_and_reach(points)
+        # No item lacked a view when the anchors were placed. One that came later may, and meets them column by column.
+        whole = np.asarray(points.present.all(axis=1))
+        columns = points.columns if self.directions is None else points.columns @ self.directions
+        near, reach = self.anchors.near_and_reach(Points(columns, whole[:, None]))
+        if whole.all():
+            return near, reach
+        some, anchors = np.flatnonzero(~whole), self.anchors.columns
+        anchors = anchors if self.directions is None else anchors @ self.directions.T
+        there = Anchors(anchors, np.ones((len(anchors), len(offsets) - 1), bool), offsets)
+        rows, far = there.near_and_reach(Points(points.columns[some], points.present[some]))
+        near.numbers[some], near.weights[some], reach[some] = rows.numbers, rows.weights, far
+        return near, reach
 
 
 def make_space(layout: Layout, points: Points, complete: bool, n: int) -> Space:

@@ -1,0 +1,95 @@
+"""`tupi predict`: better predictions of items that came later, by a result that was saved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tupi.cli.inputs import check_outputs, matching_options, named_paths
+from tupi.inputs.files import SUFFIXES, InputFiles
+from tupi.runtime.errors import InputError
+
+UNFAMILIAR = 0.5  # items below this keep more of their own prediction than they get of the new one
+EXAMPLE = """\b
+Examples:
+  tupi denoise monday.csv --features gist=monday.npy --out better.csv --save run.npz
+  tupi predict run.npz tuesday.csv --features gist=tuesday.npy --out new.csv
+"""
+
+
+@click.command(epilog=EXAMPLE)
+@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("scores", type=str)
+@click.option(
+    "--features",
+    multiple=True,
+    metavar="NAME=FILE",
+    help="A view of these items, by the name that it had; repeat for more. Items lack views that are not there.",
+)
+@click.option("--score", multiple=True, metavar="COLUMN", help="Score column of SCORES; repeat for classes.")
+@matching_options
+@click.option(
+    "--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="Where the better scores go."
+)
+@click.option(
+    "--escape-formulas",
+    is_flag=True,
+    help="Put a ' before ids in CSV and TSV files that a spreadsheet would run as formulas (=, +, -, @).",
+)
+@click.option("--quiet", is_flag=True, help="No summary.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+def predict(
+    run: Path,
+    scores: str,
+    features: tuple[str, ...],
+    score: tuple[str, ...],
+    id_column: str | None,
+    columns: tuple[str, ...],
+    drop: tuple[str, ...],
+    duplicates: str | None,
+    verbose: bool,
+    out: Path,
+    escape_formulas: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Improve the predictions in SCORES by RUN, a file that tupi denoise --save wrote.
+
+    Files are read as in tupi denoise. The output has the same ids and order as SCORES; its column "familiar" says how
+    much each item is like those of RUN, from 0 to 1: an item that is far from all of them keeps its own prediction.
+    """
+    import tupi
+    from tupi.cli.printing import collected_warnings, print_json, print_reading, print_warnings
+    from tupi.results.predicted import Predicted
+    from tupi.results.writing import write_result
+
+    files = InputFiles(
+        scores,
+        named_paths(features),
+        id_column=id_column,
+        score=score,
+        columns=columns,
+        drop=drop,
+        duplicates=duplicates,
+    )
+    check_outputs({"--out": (out, SUFFIXES)}, files)
+    if run.resolve() == out.resolve():
+        raise InputError(f"--out: {out} is one of the input files; accepted: another file.")
+    with collected_warnings() as warned:
+        result = tupi.load(run)
+        inputs = files.read(result.task)
+        found = result.predict(inputs.predictions, inputs.features, details=True)
+        assert isinstance(found, Predicted)
+        write_result(found, out, escape_formulas)
+    print_warnings(warned)
+    n, unfamiliar = len(found.initial), int((found.familiar < UNFAMILIAR).sum())
+    if as_json:
+        print_json({"items": n, "unfamiliar": unfamiliar, "method": found.method, "out": str(out), "warnings": warned})
+        return
+    if verbose:
+        print_reading(inputs.understood)
+    if not quiet:
+        click.echo(f"{n:,} new items went through the {result.task} of {run}, and {out} holds the better predictions.")
+        if unfamiliar:
+            click.echo(f"{unfamiliar:,} of them are unlike those of {run}, and keep most of their own prediction.")

@@ -1,0 +1,90 @@
+"""The label-free answer of a problem that got more items: anchors and views are known, and sums are added to.
+
+What takes long is not done again: the views are not tested, the anchors are not placed, and no earlier item looks for
+its own. The nearest anchors of the new items are found, what they add to the sums is added, and the averages follow
+from these as always (`tupi.methods.auto.labelfree`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tupi.blocks.home import Home, Rows, reads_views
+from tupi.blocks.memory import Memory
+from tupi.embedding.anchors import MOST, Near
+from tupi.embedding.prepared import Prepared
+from tupi.methods.auto.labelfree import Array, LabelFree, averages_of, content_order, normal_scores, placed
+from tupi.methods.auto.layout import Space
+from tupi.runtime.threads import one_blas_thread
+
+LABEL_FREE = "label-free"  # where `Prepared` keeps it, see `tupi.methods.auto.auto.label_free_of`
+MOST_GROWTH = 1.5  # times the items for which anchors were placed: beyond, others would stand for them better
+
+
+def can_grow(prepared: Prepared, more: int) -> bool:
+    """Return whether anchors may stay where they are for so many more items; of few items, each is an anchor itself."""
+    if not prepared.has(LABEL_FREE):
+        return False
+    base = _of(prepared)
+    n = base.home.n
+    return base.space is not None and n > MOST and n + more <= MOST_GROWTH * (base.n_placed or n)
+
+
+def grow(old: Prepared, new: Prepared) -> None:
+    """Let a problem use what is known of an earlier one, whose items it begins with."""
+    base, ranked = _of(old), new.problem.task == "ranking"
+    with one_blas_thread():  # as in a fresh run
+        new.once(LABEL_FREE, lambda: grown(base, Memory(new.problem.views, new.items), new.f, ranked))
+
+
+def _of(prepared: Prepared) -> LabelFree:
+    """Return the label-free answer that was computed."""
+    found: LabelFree = prepared.once(LABEL_FREE, lambda: None)
+    return found
+
+
+@reads_views
+def _placed(rows: Rows, *, space: Space) -> list[Array]:
+    near = placed(rows, space=space)
+    return [near.numbers, near.weights]  # type: ignore[list-item]
+
+
+def grown(base: LabelFree, home: Home, f: Array, ranked: bool) -> LabelFree:
+    """Return the label-free answer of more items.
+
+    Parameters
+    ----------
+    base : LabelFree
+        That of the earlier ones, with anchors.
+    home : Home
+        All items, the earlier ones first.
+    f : ndarray of shape (n, c)
+        Their predictions, standardised.
+    ranked : bool
+        Whether only the order of the predictions counts.
+    """
+    assert base.space is not None
+    assert base.near is not None
+    assert base.graph is not None
+    order = content_order(home, f)
+    f = normal_scores(f) if ranked else f
+    before = base.home.fetched(base.near)
+    new = Near(*home.picked(np.arange(base.home.n, home.n), _placed, space=base.space))
+    numbers = np.concatenate([*(one.numbers for one in before), new.numbers])
+    weights = np.concatenate([*(one.weights for one in before), new.weights])
+    near = [Near(*rows) for rows in zip(home.dealt(numbers), home.dealt(weights), strict=True)]
+    alike = averages_of(home, home.dealt(f), near, base.graph.shared + new.shared(len(base.graph.sizes)))
+    found = replace(
+        base,
+        home=home,
+        order=order,
+        near=near,
+        n_placed=base.n_placed or base.home.n,
+        kernel_graph=base.kernel_graph or base.graph,
+        **alike._asdict(),
+    )
+    if "tables" in vars(base):  # more items hardly change the kernels between anchors, which take long
+        vars(found)["tables"] = base.tables
+    return found

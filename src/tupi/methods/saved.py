@@ -1,0 +1,56 @@
+"""What a saved model may be made of: reading a file makes these classes, by name, and no others.
+
+A file that was written once must be read for ever: classes here may get new fields with defaults, and a class that is
+renamed keeps its old name in this table.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tupi.embedding.anchors import AnchorGraph, Anchors, Near
+from tupi.inputs.new_items import Known, KnownView
+from tupi.inputs.seen import Seen
+from tupi.inputs.statistics import Statistics
+from tupi.inputs.tables import Encoding
+from tupi.methods.auto.answers import Scale
+from tupi.methods.auto.class_answer import ClassColumns
+from tupi.methods.auto.fitting import Chances, Fused, Linear, Process
+from tupi.methods.auto.guard import Blend
+from tupi.methods.auto.kernels import Features, Kernels
+from tupi.methods.auto.layout import Layout, Space
+from tupi.methods.auto.model import AutoModel, ClassMixture, Curve, Mixture, Units
+from tupi.methods.auto.process import LeftOut, LogPrior
+from tupi.methods.explicit import ExplicitModel, KernelFeatures
+
+CLASSES: tuple[Any, ...] = (
+    AnchorGraph,
+    Anchors,
+    AutoModel,
+    Blend,
+    Chances,
+    ClassColumns,
+    ClassMixture,
+    Curve,
+    Encoding,
+    ExplicitModel,
+    Features,
+    Fused,
+    KernelFeatures,
+    Kernels,
+    Known,
+    KnownView,
+    Layout,
+    LeftOut,
+    Linear,
+    LogPrior,
+    Mixture,
+    Near,
+    Process,
+    Scale,
+    Seen,
+    Space,
+    Statistics,
+    Units,
+)
+SAVED: dict[str, Any] = {made.__name__: made for made in CLASSES}

@@ -1,0 +1,53 @@
+"""What a result needs of the method that made it, so that it can go on: the shapes of a model and of an origin."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tupi.inputs.new_items import Known, NewItems
+
+Array = NDArray[np.float64]
+
+
+class Foreseen(Protocol):
+    """What a model says of items that came later."""
+
+    @property
+    def predictions(self) -> Array:
+        """Better predictions, in the input's scale."""
+
+    @property
+    def familiar(self) -> Array:
+        """How much each item is like those that the model was made of, from 0 to 1."""
+
+    @property
+    def uncertainty(self) -> Array | None:
+        """Standard deviation of the label of each item."""
+
+    @property
+    def expected(self) -> Array | None:
+        """For ranking by values: the label that each item is expected to get."""
+
+
+class Model(Protocol):
+    """An answer as a function of an item."""
+
+    @property
+    def known(self) -> Known:
+        """What the problem knew of its views."""
+
+    def foresee(self, items: NewItems, sure: bool = True) -> Foreseen:
+        """Return what is said of items that came later."""
+
+    def to_store(self) -> Any:
+        """Return a dataclass of all that a file has to hold."""
+
+
+class Origin(Protocol):
+    """The problem that a result came from, with all that was computed of it."""
+
+    def update(self, labels: Any, predictions: Any, features: Any) -> Any:
+        """Return a new result with more labels or items."""
