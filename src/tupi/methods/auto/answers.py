@@ -187,7 +187,8 @@ class Answer(ABC):
         among = self.moments.mean(axis=0)
         cross = among[-2, -1] - among[0, -2] * among[0, -1]
         size = np.sqrt(np.prod([max(among[k, k] - among[0, k] ** 2, 0.0) for k in (-2, -1)]))
-        return confirmation(*self.agreement(), 1 - (cross / size if size > 1e-12 else 0.0))
+        change = 1 - (cross / size if size > 1e-12 else 0.0)
+        return confirmation(*self.agreement(), change, self.n_used)
 
     def uncertainty(self) -> Kept:
         """Return the standard deviation of a label of each item; without values, in the units of the predictions."""

@@ -47,6 +47,7 @@ from tupi.methods.auto.answers import (
     Scale,
     based_on,
 )
+from tupi.methods.auto.binary_answer import BinaryAnswer
 from tupi.methods.auto.class_answer import CLASS_SHIFT, ClassAnswer, label_free_chances
 from tupi.methods.auto.design import suggest_first, suggest_items, suggest_pairs
 from tupi.methods.auto.experts import with_expert
@@ -61,6 +62,9 @@ from tupi.runtime.threads import one_blas_thread
 
 BYTES_OF_ANCHORS, BYTES_OF_COLUMNS = 240, 100  # that each item takes, and each of its columns of predictions
 BYTES_OF_TABLES = 75  # that every two anchors take
+MOST_LOG_ODDS = np.log(
+    999
+)  # of one item between two classes: whoever says 1e-15 does not know it, and would outweigh all
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
 
@@ -135,12 +139,15 @@ class Auto(Method):
         problem = prepared.problem
         useful = None if labels is None else subset(labels, prepared.items)
         among = None if useful is None else relabel(useful, prepared.items)
-        scale = Scale(problem.task, prepared.scale, prepared.shift, problem.are_probabilities)
+        one = one_column(prepared)
+        scale = Scale(problem.task, prepared.scale[one], prepared.shift[one], problem.are_probabilities)
         with one_blas_thread():  # several would round differently, and the answer must not depend on how many there are
             base = label_free_of(prepared)
             # Fits to some of the labels only judge; suggestions are for a person.
             found = self.solve(base, among, scale, problem.names, labels is problem.labels, prepared.progress)
         columns = prepared.f if found.columns is None else base.home.joined(found.columns)
+        if columns.shape[1] < prepared.f.shape[1]:
+            columns = np.hstack([-columns, columns])
         return Fit(
             columns,
             self.params() | found.params,
@@ -283,7 +290,16 @@ def label_free_of(prepared: Prepared) -> LabelFree:
             f"memory_limit: found {limit:,} bytes, and method 'auto' keeps about {needed:,} for {len(items):,} items "
             'beside their views; accepted: at least that, or method "tupi".'
         )
-    return prepared.once("label-free", lambda: label_free(Memory(views, items), prepared.f, ranked, prepared.progress))
+    f = prepared.f[:, one_column(prepared)]
+    if f.shape[1] < prepared.f.shape[1]:
+        scale, shift = prepared.scale[1], prepared.shift[1]
+        f = np.clip(f, (-MOST_LOG_ODDS / 2 - shift) / scale, (MOST_LOG_ODDS / 2 - shift) / scale)
+    return prepared.once("label-free", lambda: label_free(Memory(views, items), f, ranked, prepared.progress))
+
+
+def one_column(prepared: Prepared) -> slice:
+    """Return which columns are worked on: of two classes' probabilities the second, whose mirror image is the first."""
+    return slice(1, None) if prepared.problem.are_probabilities and prepared.f.shape[1] == 2 else slice(None)
 
 
 def view_p_values(prepared: Prepared) -> Array:
@@ -291,7 +307,7 @@ def view_p_values(prepared: Prepared) -> Array:
 
     def compute() -> Relations:
         home = Memory(prepared.problem.views, prepared.items)
-        return view_relations(home, prepared.f, prepared.problem.task == "ranking")[3]
+        return view_relations(home, prepared.f[:, one_column(prepared)], prepared.problem.task == "ranking")[3]
 
     if prepared.has("label-free"):
         return label_free_of(prepared).relations.p_values
@@ -312,13 +328,13 @@ def fitted(base: LabelFree, labels: Labels, scale: Scale) -> tuple[Answer, Posit
     used = used[np.argsort(place[labels.index[used]])]
     rows, values = labels.index[used], labels.values[used]
     labelled = pick_features(base, rows)
-    if scale.task == "classification":
+    if scale.task == "classification" and len(scale.scale) > 1:
         chances = label_free_chances(base, scale)
         z = (np.eye(len(chances.unit))[values.astype(np.int64)] - chances.frequency) / chances.unit
         fused = fit_values(base, labelled, z, chances, CLASS_SHIFT)
         return ClassAnswer(base, scale, fused, len(values), values.astype(np.int64), chances), rows
     z = ((values - values.mean()) / values.std())[:, None]
-    kind = RegressionAnswer if scale.task == "regression" else RankingAnswer
+    kind = {"regression": RegressionAnswer, "ranking": RankingAnswer, "classification": BinaryAnswer}[scale.task]
     return kind(base, scale, with_expert(base, fit_values(base, labelled, z), z), len(values), values), rows
 
 
