@@ -10,7 +10,6 @@ from tests.conftest import make_problem_arrays
 from tupi.inputs.problem import make_problem
 from tupi.judging.catalogue import ALL_METRICS, metric_for, usual_beside, words_of
 from tupi.judging.evidence import shares_of
-from tupi.results.saving import read_outcome
 from tupi.runtime.errors import InputError
 
 N = 150
@@ -203,7 +202,7 @@ def test_evidence_speaks_of_the_metric_and_the_result_is_the_same(method, tmp_pa
     assert found.low < found.gain < found.high
     assert "log loss went from" in found.sentence
     assert "accuracy" in repr(asked)
-    assert read_outcome(asked.save(tmp_path / "run.npz"))["evidence"] == found
+    assert tupi.load(asked.save(tmp_path / "run.npz")).evidence == found
     assert "Other figures on the same labels" in asked.report(tmp_path / "report.html").read_text()
 
 

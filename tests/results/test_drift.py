@@ -85,23 +85,26 @@ def test_classes_are_compared_together():
     assert found.table["drifted"].to_dict() == {"predictions": True, "near": False}
 
 
-def test_the_sample_is_small_and_travels_as_arrays(monkeypatch):
+def test_the_sample_is_small(monkeypatch):
     problem = make_problem(SCORES, {"wide": np.tile(VIEWS["near"], 3), "text": np.where(TRUTH > 0, "yes!", "no!")})
     monkeypatch.setattr(seen, "VALUES", 7 * 150)
     sample = Seen.of(problem, problem.initial)
     assert len(sample.predictions) == 150
     assert [rows.shape for rows in sample.rows] == [(150, 6), (150, 1)]
     assert {rows.dtype for rows in sample.rows} == {np.dtype("float32")}
-    again = Seen.from_arrays(sample.to_arrays())
-    assert (again.n, again.names) == (sample.n, sample.names) == (600, ("wide", "text"))
-    np.testing.assert_array_equal(again.predictions, sample.predictions)
-    for name in ("rows", "centers"):
-        for one, other in zip(getattr(again, name), getattr(sample, name), strict=True):
-            np.testing.assert_array_equal(one, other)
-    later = {"wide": np.tile(VIEWS["near"], 3)[:5], "text": ["yes!"] * 5}
-    for one, other in zip(again.later(later, 5, None), sample.later(later, 5, None), strict=True):
-        np.testing.assert_array_equal(one, other)
-    assert all(array.dtype.kind in "ifU" for array in sample.to_arrays().values())
+
+
+def test_a_result_that_was_saved_still_sees_drift(tmp_path):
+    ids = pd.RangeIndex(600)
+    words = pd.Series(np.where(TRUTH > 0, "yes!", "no!"), ids)
+    result = tupi.denoise(
+        SCORES[:N], {"near": VIEWS["near"][:N], "text": words[:N].to_numpy()}, method="tupi", n_iter=1
+    )
+    later = {"near": VIEWS["near"][N:] + 0.5, "text": words[N:].to_numpy()}
+    result.save(tmp_path / "run.npz")
+    found = tupi.load(tmp_path / "run.npz").drift(SCORES[N:], later)
+    pd.testing.assert_frame_equal(found.table, result.drift(SCORES[N:], later).table)
+    assert found.table["drifted"]["near"]
 
 
 def test_numbers_far_from_zero_keep_their_differences():

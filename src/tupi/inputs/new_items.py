@@ -119,8 +119,8 @@ class Known:
             predictions = self._by_class(predictions)
         initial = prediction_array(predictions, self.task)
         if self.binary != (self.task == "classification" and initial.ndim == 1):
-            found, accepted = ("one column", "one for each class")[:: -1 if self.binary else 1]
-            raise InputError(f"predictions: found {found}; accepted: {accepted}, as they were before.")
+            came, before = ("one column", "one for each class")[:: -1 if self.binary else 1]
+            raise InputError(f"predictions: found {came}; accepted: {before}, as they were before.")
         if self.binary:
             check_new_predictions(initial)
             check_probabilities(initial)

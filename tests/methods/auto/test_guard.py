@@ -123,30 +123,37 @@ def test_confirmation_is_bayes_rule(correlation, size, change):
 
     points = [guard.MOST, guard.EXPECTED, max(z, 0.0)]
     related = quad(density, 0, 4, points=points, epsabs=0, epsrel=1e-10, limit=200)[0]
-    odds = np.exp(guard.CONFIRMED - guard.COST_OF_CHANGE * change) * related / norm.pdf(z, 0, error)
-    assert confirmation(correlation, size, change) == pytest.approx(odds / (1 + odds), rel=1e-6)
+    cost = guard.COST_OF_CHANGE * 25 / (25 + guard.HALF_COST)
+    odds = np.exp(guard.CONFIRMED - cost * change) * related / norm.pdf(z, 0, error)
+    assert confirmation(correlation, size, change, 25) == pytest.approx(odds / (1 + odds), rel=1e-6)
 
 
 @pytest.mark.parametrize("size", [4, 15, 40, 400])
 def test_labels_that_agree_more_are_confirmed_more(size):
     """Labels that contradict predictions altogether are not confirmed by being far from chance."""
-    found = [confirmation(r, size, 0.2) for r in np.linspace(-1, 1, 201)]
+    found = [confirmation(r, size, 0.2, 40) for r in np.linspace(-1, 1, 201)]
     assert (np.diff(found) >= -1e-12).all()
     assert found[0] < 0.2 < found[-1]
 
 
 def test_a_larger_change_takes_labels_that_agree_more():
     for correlation in (-0.3, 0.0, 0.4, 0.8):
-        found = [confirmation(correlation, 40, change) for change in np.linspace(0, 2, 21)]
+        found = [confirmation(correlation, 40, change, 40) for change in np.linspace(0, 2, 21)]
         assert (np.diff(found) <= 0).all()
-    assert confirmation(0.6, 40, 0.1) > 0.99
-    assert confirmation(0.0, 40, 0.3) < guard.LEAST_CONFIRMED
-    assert confirmation(0.6, 40, 2.0) < 0.05 < 0.95 < confirmation(0.6, 150, 2.0)
+    assert confirmation(0.6, 40, 0.1, 40) > 0.99
+    assert confirmation(0.0, 40, 0.3, 40) < guard.LEAST_CONFIRMED
+    assert confirmation(0.6, 40, 2.0, 40) < 0.05 < 0.95 < confirmation(0.6, 150, 2.0, 150)
 
 
 def test_without_enough_labels_only_the_change_counts():
-    assert confirmation(-1.0, 3, 0.0) == confirmation(1.0, 3, 0.0) > 0.95
-    assert confirmation(1.0, 3, 1.0) < 0.01
+    assert confirmation(-1.0, 3, 0.0, 3) == confirmation(1.0, 3, 0.0, 3) > 0.95
+    assert confirmation(1.0, 3, 2.0, 3) < 0.2
+
+
+def test_a_change_that_many_labels_ask_for_costs_more():
+    """Ids go astray in files; a few answers that somebody typed in seldom belong to other items."""
+    found = [confirmation(0.3, 10, 1.0, given) for given in (5, 10, 20, 40, 1000)]
+    assert (np.diff(found) < 0).all()
 
 
 @given(PROBABILITY, PROBABILITY, PROBABILITY)

@@ -48,6 +48,7 @@ from tupi.methods.auto.answers import (
     Scale,
     based_on,
 )
+from tupi.methods.auto.binary_answer import BinaryAnswer
 from tupi.methods.auto.class_answer import CLASS_SHIFT, ClassAnswer, as_sure_as_before, label_free_chances
 from tupi.methods.auto.design import suggest_first, suggest_items, suggest_pairs
 from tupi.methods.auto.experts import with_expert
@@ -148,12 +149,12 @@ class Auto(Method):
         problem = prepared.problem
         useful = None if labels is None else subset(labels, prepared.items)
         among = None if useful is None else relabel(useful, prepared.items)
-        scale = Scale(problem.task, prepared.scale, prepared.shift, problem.are_probabilities)
+        scale = scale_of(prepared)
         with one_blas_thread():  # several would round differently, and the answer must not depend on how many there are
             base = label_free_of(prepared)
             # Fits to some of the labels only judge; suggestions are for a person.
             found = self.solve(base, among, scale, problem.names, labels is problem.labels, prepared.progress)
-        columns = prepared.f if found.columns is None else base.home.joined(found.columns)
+        columns = prepared.f if found.columns is None else scale.both(base.home.joined(found.columns))
         return Fit(
             columns,
             self.params() | found.params,
@@ -310,7 +311,15 @@ def label_free_of(prepared: Prepared) -> LabelFree:
             f"memory_limit: found {limit:,} bytes, and method 'auto' keeps about {needed:,} for {len(items):,} items "
             'beside their views; accepted: at least that, or method "tupi".'
         )
-    return prepared.once("label-free", lambda: label_free(Memory(views, items), prepared.f, ranked, prepared.progress))
+    f = scale_of(prepared).worked_on(prepared.f)
+    return prepared.once("label-free", lambda: label_free(Memory(views, items), f, ranked, prepared.progress))
+
+
+def scale_of(prepared: Prepared) -> Scale:
+    """Return what the predictions are; of two classes' probabilities, what those of the second are."""
+    given = prepared.problem.are_probabilities
+    one = slice(1, None) if given and prepared.f.shape[1] == 2 else slice(None)
+    return Scale(prepared.problem.task, prepared.scale[one], prepared.shift[one], given)
 
 
 def view_p_values(prepared: Prepared) -> Array:
@@ -318,7 +327,7 @@ def view_p_values(prepared: Prepared) -> Array:
 
     def compute() -> Relations:
         home = Memory(prepared.problem.views, prepared.items)
-        return view_relations(home, prepared.f, prepared.problem.task == "ranking")[3]
+        return view_relations(home, scale_of(prepared).worked_on(prepared.f), prepared.problem.task == "ranking")[3]
 
     if prepared.has("label-free"):
         return label_free_of(prepared).relations.p_values
@@ -347,13 +356,14 @@ def fitted(base: LabelFree, labels: Labels, scale: Scale) -> tuple[Answer, Posit
     used = used[np.argsort(place[labels.index[used]])]
     rows, values = labels.index[used], labels.values[used]
     labelled = pick_features(base, rows)
-    if scale.task == "classification":
+    if scale.task == "classification" and len(scale.scale) > 1:
         chances = label_free_chances(base, scale)
         z = (np.eye(len(chances.unit))[values.astype(np.int64)] - chances.frequency) / chances.unit
         fused = fit_values(base, labelled, z, chances, CLASS_SHIFT)
         return ClassAnswer(base, scale, fused, len(values), values.astype(np.int64), chances), rows
     z = ((values - values.mean()) / values.std())[:, None]
-    kind = RegressionAnswer if scale.task == "regression" else RankingAnswer
+    kinds = {"regression": RegressionAnswer, "ranking": RankingAnswer, "classification": BinaryAnswer}
+    kind: Any = kinds[scale.task]
     return kind(base, scale, with_expert(base, fit_values(base, labelled, z), z), len(values), values), rows
 
 

@@ -161,25 +161,28 @@ def as_sure_as_before(base: LabelFree, scale: Scale) -> Array:
     labels, so the answer's logarithms get their deviation, and a shift for each class that restores its mean.
     """
     coefficients = base.careful
-    (_, before), (_, after) = (spread_of(one, base, scale) for one in (base.only(0), coefficients))
+    spreads = [spread_of(one, base, scale) for one in (base.only(0), coefficients)]
+    # A column and its mirror image together have mean 0.
+    before, after = (np.hypot(mean, deviation) if scale.two else deviation for mean, deviation in spreads)
     stretch = before / after if after > 1e-12 else 1.0
-    shift = np.zeros(len(scale.scale))
+    shift = np.zeros(2 if scale.two else len(scale.scale))
     for _ in range(SHIFTS):
         total = base.home.summed(
             _frequencies, base.base, answer=coefficients, scale=scale, stretch=stretch, shift=shift
         )
         wanted, found, slopes = total[0], total[1], total[2:]
-        shift = shift + np.linalg.pinv(slopes, hermitian=True) @ (wanted - found)  # Newton's step; shifts sum to zero
+        # Newton's step. Shifts sum to zero: what rounding says of the direction in which nothing changes is left out.
+        shift = shift + np.linalg.pinv(slopes, rcond=1e-9, hermitian=True) @ (wanted - found)
     stretched = coefficients * stretch
-    stretched[:, 0] += (stretch * scale.shift + shift - scale.shift) / scale.scale
+    stretched[:, 0] += (stretch * scale.shift + shift[-len(scale.scale) :] - scale.shift) / scale.scale
     return stretched
 
 
 def _frequencies(rows: Rows, base: Array, *, answer: Array, scale: Scale, stretch: float, shift: Array) -> Array:
     """Return sums of initial and of new probabilities, and the derivatives of the latter by the shifts, row by row."""
-    old = softmax(base[:, :, 0] * scale.scale + scale.shift, axis=1)
+    old = scale.predictions(base[:, :, 0])
     logs = np.einsum("ck,nck->nc", answer, with_one(base)) * scale.scale + scale.shift
-    new = softmax(stretch * logs + shift, axis=1)
+    new = softmax(stretch * scale.both(logs) + shift, axis=1)
     return np.vstack([old.sum(axis=0), new.sum(axis=0), np.diag(new.sum(axis=0)) - new.T @ new])
 
 

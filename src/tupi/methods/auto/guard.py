@@ -20,7 +20,8 @@ from tupi.judging.gain import Gain
 CONFIRMED = 3.5  # log odds that labels belong to the items, before they are compared with anything
 # A change must be as credible as it is large: so much is taken off these odds for new predictions that are uncorrelated
 # with the label-free answer, and twice as much for reversed ones.
-COST_OF_CHANGE = 10.0
+COST_OF_CHANGE = 12.5
+HALF_COST = 10  # labels with which half of that is taken off: ids go astray in files, seldom in a few answers typed in
 EXPECTED, EXPECTED_SD = 1.0, 0.25  # arctanh of the correlation of labels with predictions that did not see them
 WEAK, MOST = 0.05, 1.5  # share of problems in which any arctanh from 0 to this is as likely
 LEAST_CONFIRMED = 0.05  # below this probability labels are left aside
@@ -86,7 +87,7 @@ def probability_of_gain(gain: Gain, promise: float, prior: Expectation = OF_SHAR
     return float(norm.cdf(total / np.sqrt(precision)))
 
 
-def confirmation(correlation: float, size: float, change: float) -> float:
+def confirmation(correlation: float, size: float, change: float, given: int) -> float:
     """Return the probability that the labels belong to the items, as far as the new predictions depend on it.
 
     By Fisher's transformation, arctanh of the correlation of unrelated labels with predictions that did not see them is
@@ -101,8 +102,10 @@ def confirmation(correlation: float, size: float, change: float) -> float:
         How many labels; of comparisons, as how many values they count.
     change : float
         One minus the correlation of the new predictions with the label-free answer: 0 for the same, 2 for reversed.
+    given : int
+        How many labels of whatever kind there are.
     """
-    odds = CONFIRMED - COST_OF_CHANGE * change
+    odds = CONFIRMED - COST_OF_CHANGE * given / (given + HALF_COST) * change
     if size > 3:
         z, error = np.arctanh(np.clip(correlation, -0.999, 0.999)), 1 / np.sqrt(size - 3)
         expected = np.log(1 - WEAK) + norm.logpdf(z, EXPECTED, np.hypot(EXPECTED_SD, error))

@@ -23,7 +23,6 @@ from tupi.blocks.memory import Memory
 from tupi.embedding.anchors import AnchorGraph, Near
 from tupi.embedding.prepared import Prepared
 from tupi.embedding.relevance import evenly
-from tupi.embedding.restoring import in_scale
 from tupi.inputs.new_items import Known, NewItems
 from tupi.methods.auto.answers import Answer, RankingAnswer, Scale, answered, based_on, deviations, in_units, mixed
 from tupi.methods.auto.class_answer import ClassAnswer, ClassColumns, class_columns
@@ -245,7 +244,7 @@ class AutoModel:
             with one_blas_thread():
                 columns, familiar[rows], *labels = self._said(items, rows, sure)
             if columns is not None:
-                back = in_scale(columns, self.scale.scale, self.scale.shift, self.scale.probabilities)
+                back = self.scale.predictions(columns)
                 predictions[rows] = back.reshape(len(rows), *items.initial.shape[1:])
             for everyone, some in zip((uncertainty, expected), labels, strict=True):
                 if everyone is not None:
@@ -257,7 +256,7 @@ class AutoModel:
     ) -> tuple[Array | None, Array, Array | None, Array | None]:
         """Return columns, how familiar items are, their uncertainty and their expected labels."""
         home = Memory(items.views, rows)
-        f = (items.columns[rows] - self.scale.shift) / self.scale.scale
+        f = self.scale.standardized(items.columns[rows])
         initial = home.dealt(f if self.curve is None else self.curve(f))
         near, reach, size = zip(*home.each(met, layout=self.layout, space=self.space), strict=True)
         familiar = familiarity((np.concatenate(reach), np.concatenate(size)), self.usual)
