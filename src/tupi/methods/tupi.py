@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
@@ -28,12 +28,20 @@ from tupi.inputs.labels import Labels
 from tupi.inputs.views import View
 from tupi.methods.base import Fit, Method, check_positive
 from tupi.methods.joint import joint_view
+from tupi.methods.reach import FARTHEST, moved, reach_of, why_so_far
 from tupi.runtime.compiling import COMPILING, is_compiled
 from tupi.runtime.errors import InputError, nearest
 from tupi.runtime.threads import threads_for
 
-LAM_GRID = (0.1, 0.4, 1.5)
-SIGMA_W2_GRID = (0.01, 0.05, 0.3)
+#: What labels choose from. The paper names no grid: `python experiments/grids.py` compares this one with others.
+LAM_GRID = (0.1, 0.4, 1.5, 6.0)
+SIGMA_W2_GRID = (0.01, 0.3, 10.0)
+MAX_STEPS = 50  # the paper's T
+#: Without labels: small steps, for diffusion kernels larger ones since they move f less, and nearly even weights;
+#: `tupi.methods.reach` says when to stop.
+QUIET_LAM = {"gaussian": 0.03, "diffusion": 0.1}
+QUIET_SIGMA_W2 = 10.0
+QUIET_STEPS = 10  # where nothing says when to stop
 EXACT_LIMIT = 20_000  # items: three n x n matrices of doubles are then 10 GB
 
 
@@ -44,13 +52,15 @@ class Tupi(Method):
     Parameters
     ----------
     lam : float, optional
-        lambda: how strongly each step pulls towards the views. None: chosen with labels, 0.3 without.
+        lambda: how strongly each step pulls towards the views. None: with labels chosen from 0.1 to 6, without them
+        0.03, or 0.1 for diffusion kernels.
     sigma_w2 : float, optional
-        sigma_w^2: how evenly the views are weighted; small picks the most dependent one. None: chosen with labels,
-        0.1 without.
+        sigma_w^2: how evenly the views are weighted; small picks the most dependent one. None: with labels chosen from
+        0.01 to 10, without them 10.
     n_iter : int, optional
-        T: the number of steps; with labels at most so many, and the best of them is returned. None: 50 with labels, 20
-        without.
+        T: the number of steps; with labels at most so many, and the best of them is returned. None: 50 with labels.
+        Without them, steps end when the predictions have moved by half of what views take for error
+        (`tupi.methods.reach`), at the latest after 30; on Dask after 10.
     kernel : {"gaussian", "diffusion"}, optional
         Kernels of the views. None: with labels chosen from both, without them diffusion.
     rank : int
@@ -136,15 +146,15 @@ class Tupi(Method):
         """Return complete settings: one without labels, a grid over what is None with them, cautious ones first."""
         if not labelled:
             kernel = self.kernel or "diffusion"
-            one = replace(self, lam=self.lam or 0.3, sigma_w2=self.sigma_w2 or 0.1, n_iter=self.n_iter or 20)
-            return [replace(one, kernel=kernel)]
+            lam, sigma_w2 = self.lam or QUIET_LAM[kernel], self.sigma_w2 or QUIET_SIGMA_W2
+            return [replace(self, kernel=kernel, lam=lam, sigma_w2=sigma_w2, n_iter=self.n_iter or QUIET_STEPS)]
         lams = LAM_GRID if self.lam is None else (self.lam,)
         widths = SIGMA_W2_GRID if self.sigma_w2 is None else (self.sigma_w2,)
         if self.joint:  # one view has weight one whatever the width
             widths = widths[:1]
         kernels = KERNELS if self.kernel is None else (self.kernel,)
         return [
-            replace(self, kernel=kernel, lam=lam, sigma_w2=sigma_w2, n_iter=self.n_iter or 50)
+            replace(self, kernel=kernel, lam=lam, sigma_w2=sigma_w2, n_iter=self.n_iter or MAX_STEPS)
             for kernel, lam, sigma_w2 in itertools.product(kernels, lams, widths)
         ]
 
@@ -235,16 +245,34 @@ class Tupi(Method):
         with threads_for(self.n_threads, len(prepared.items) * len(prepared.problem.views) * self.rank):
             settings = self.settings(labels is not None)
             if labels is None:
-                trajectory = trajectory_of(settings[0])
-                follow([trajectory], watch=watch)
-                steps = list(trajectory.steps)
-                return Fit(steps[-1].f, settings[0].params() | {"n_iter": len(steps) - 1}, steps, [])
+                return self._fit_quietly(prepared, settings[0], trajectory_of, watch)
             choice = choose(settings, trajectory_of, prepared, labels, self.patience, watch)
         chosen = replace(choice.setting, n_iter=choice.t) if choice.t else choice.setting
         steps = choice.trajectory.steps[: choice.t + 1]
         note = chosen.why(choice.t, choice.tried)
         params = chosen.params() | {"n_iter": choice.t}
         return Fit(steps[-1].f, params, steps, choice.scores[: choice.t + 1], (note,))
+
+    def _fit_quietly(
+        self, prepared: Prepared, setting: Tupi, trajectory_of: Callable[[Tupi], Trajectory], watch: Watch | None
+    ) -> Fit:
+        """Run Algorithm 1 without labels: as many steps as were asked for, or as views give reason for."""
+        if self.n_iter is not None:
+            trajectory = trajectory_of(setting)
+            follow([trajectory], watch=watch)
+            steps = list(trajectory.steps)
+            return Fit(steps[-1].f, setting.params() | {"n_iter": len(steps) - 1}, steps, [])
+        reach = prepared.once("reach", lambda: reach_of(prepared))
+        setting = replace(setting, n_iter=FARTHEST)
+        trajectory = trajectory_of(setting)
+
+        def beyond(step: Step) -> bool:
+            return (watch is not None and watch(step) is True) or moved(prepared.f, step.f) > reach
+
+        follow([trajectory], watch=beyond)
+        first, *later = trajectory.steps
+        steps = [first, *itertools.takewhile(lambda step: moved(prepared.f, step.f) <= reach, later)]
+        return Fit(steps[-1].f, setting.params() | {"n_iter": len(steps) - 1}, steps, [], (why_so_far(reach),))
 
     def why(self, t: int, tried: int) -> str:
         """Return the sentence that says why this setting and ``t`` steps were chosen out of so many settings."""
