@@ -2,7 +2,7 @@
 
 Along T the gains of Algorithm 1 rise and then fall below zero: the iteration must end before it converges. Labels say
 when; without them the views do. `tupi.methods.auto.signal` estimates which share nu of the variance of f is error, from
-how much more of f the views explain the more of them are looked at. Were f the truth plus an error of the share nu, then
+how much more of f the views explain the more of them are looked at. Were f the truth plus an error of that share, then
 the truth would lie where 1 - corr(f^I, f)^2 = nu. Steps go half of that way, since nu is an estimate, and to go too far
 costs more than to stop early.
 """

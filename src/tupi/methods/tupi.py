@@ -22,11 +22,13 @@ from tupi.algorithm.engines.passes import descend_part
 from tupi.algorithm.optimizers import MOMENTA
 from tupi.algorithm.trajectory import Home, InMemory, Trajectory, Watch
 from tupi.embedding.bandwidth import check_bandwidth, squared_bandwidth
-from tupi.embedding.embedding import KERNELS, EmbeddingOptions, embed, exact_kernel
+from tupi.embedding.embedding import KERNELS, NORMALIZATIONS, EmbeddingOptions, embed, exact_kernel
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels
+from tupi.inputs.problem import standardize
 from tupi.inputs.views import View
 from tupi.methods.base import Fit, Method, check_positive
+from tupi.methods.columns import from_shares, nearest_shares
 from tupi.methods.joint import joint_view
 from tupi.methods.reach import FARTHEST, moved, reach_of, why_so_far
 from tupi.runtime.compiling import COMPILING, is_compiled
@@ -42,6 +44,7 @@ MAX_STEPS = 50  # the paper's T
 QUIET_LAM = {"gaussian": 0.03, "diffusion": 0.1}
 QUIET_SIGMA_W2 = 10.0
 QUIET_STEPS = 10  # where nothing says when to stop
+RESTORING = ("safe", "paper")
 EXACT_LIMIT = 20_000  # items: three n x n matrices of doubles are then 10 GB
 
 
@@ -77,6 +80,10 @@ class Tupi(Method):
     joint : bool
         Whether all views form one kernel, in place of one each with the weights of label ``e:wupdate``. Views that say
         little alone, such as other rankers' scores, may say much together; there are no weights then.
+    restore : {"safe", "paper"}
+        How denoised columns become values or probabilities again. ``"paper"``: means and scales are stored, columns are
+        normalised and denoised, and both are restored; probabilities then go to the nearest ones. ``"safe"`` is what
+        `tupi.embedding.restoring` does, and better. For rankings both are the same.
     n_threads : int, optional
         Threads to use; None for all cores that this process may use.
 
@@ -94,6 +101,9 @@ class Tupi(Method):
         Moves of each minimisation.
     patience : int
         With labels: leave a path when the score has not increased for so many steps; the paper's rule is 1.
+    normalization : {"supplement", "main"}
+        Whether kernels are divided by ||C K C||_F, as in the paper's supplement, or by ||K C||_F, as in its main text;
+        the latter with ``engine="exact"`` only.
     """
 
     name: ClassVar[str] = "tupi"
@@ -114,6 +124,8 @@ class Tupi(Method):
     discount: bool = False
     joint: bool = False
     patience: int = 1
+    restore: str = "safe"
+    normalization: str = "supplement"
     n_threads: int | None = None
 
     def __post_init__(self) -> None:
@@ -126,9 +138,16 @@ class Tupi(Method):
         for name, value, known in (
             ("engine", self.engine, ENGINES),
             ("optimizer", self.optimizer, MOMENTA),
+            ("restore", self.restore, RESTORING),
+            ("normalization", self.normalization, NORMALIZATIONS),
         ):
             if value not in known:
                 raise InputError(f"{name}: found {value!r}; accepted: {', '.join(known)}.{nearest(str(value), known)}")
+        if self.normalization == "main" and self.engine != "exact":
+            raise InputError(
+                f"normalization: found 'main' with engine {self.engine!r}; accepted with whole matrices only, that is "
+                "with engine 'exact'."
+            )
         self._options(0)  # checks the rest
 
     def _options(self, random_state: int) -> EmbeddingOptions:
@@ -140,6 +159,7 @@ class Tupi(Method):
             n_neighbors=self.n_neighbors,
             time=self.time,
             random_state=random_state,
+            normalization=self.normalization,
         )
 
     def settings(self, labelled: bool) -> list[Tupi]:
@@ -158,8 +178,14 @@ class Tupi(Method):
             for kernel, lam, sigma_w2 in itertools.product(kernels, lams, widths)
         ]
 
+    def _start(self, prepared: Prepared) -> NDArray[np.float64]:
+        """Return the columns that Algorithm 1 begins with, standardised: in the paper's recipe those that came in."""
+        if self.restore == "paper" and prepared.problem.are_probabilities:
+            return standardize(prepared.problem.initial, prepared.problem.covered)[0]
+        return prepared.f
+
     def _engine(self, prepared: Prepared, column: int) -> Engine:
-        f = prepared.f[prepared.order, column]
+        f = self._start(prepared)[prepared.order, column]
         sigma2 = squared_bandwidth(np.sort(f)[:, None], self.prediction_bandwidth)
         options = self._options(prepared.random_state)
         if self.engine == "dask":
@@ -171,8 +197,8 @@ class Tupi(Method):
                 )
             if self.joint:
                 whole = exact_kernel(self._joint(prepared, column), options)
-                return ExactEngine([whole[np.ix_(prepared.order, prepared.order)]], sigma2)
-            return ExactEngine(prepared.kernels(options), sigma2)
+                return ExactEngine([whole[np.ix_(prepared.order, prepared.order)]], sigma2, self.normalization)
+            return ExactEngine(prepared.kernels(options), sigma2, self.normalization)
         if self.engine == "reference":
             options = replace(options, spared=0.0, dtype="float64")
         if self.joint:
@@ -191,7 +217,7 @@ class Tupi(Method):
             return prepared.once("joint view", lambda: joint_view(prepared))
         alone = replace(self, joint=False, discount=False, kernel="gaussian", scaling="columns")
         engine = prepared.once(("engine", alone.engine_key(), column), partial(alone._engine, prepared, column))
-        dependence = engine.begin(prepared.f[prepared.order, column]).dependence
+        dependence = engine.begin(self._start(prepared)[prepared.order, column]).dependence
         return joint_view(prepared, np.clip(1.0 - dependence, 0.0, 1.0))
 
     def run(self, engine: Engine, f: Vector) -> Run:
@@ -204,23 +230,28 @@ class Tupi(Method):
 
     def runs(self, prepared: Prepared) -> list[Run]:
         """Return the runs of Algorithm 1, one per class column that varies; the setting must be complete."""
+        start = self._start(prepared)
         return [
             self.run(
                 prepared.once(("engine", self.engine_key(), c), partial(self._engine, prepared, c)),
-                prepared.f[prepared.order, c],
+                start[prepared.order, c],
             )
             for c in _varying(prepared)
         ]
 
     def trajectory(self, prepared: Prepared, home: Home | None = None) -> Trajectory:
         """Return the trajectory of this setting, which must be complete, before its first step."""
-        return Trajectory(home or InMemory(prepared), self.runs(prepared), partial(self._joined, prepared))
+        home = home or InMemory(prepared, calibrated=self.restore == "paper")
+        return Trajectory(home, self.runs(prepared), partial(self._joined, prepared))
 
     def _joined(self, prepared: Prepared, columns: Sequence[Step]) -> Step:
         """Return the step of all class columns side by side, with the items in their own order."""
         m = len(prepared.problem.views)
-        f = prepared.f.copy()
+        start = self._start(prepared)
+        f = start.copy()
         f[np.ix_(prepared.order, _varying(prepared))] = np.column_stack([step.f for step in columns])
+        if start is not prepared.f:
+            f = from_shares(prepared, nearest_shares(_unscaled(prepared, f))) if columns[0].t else prepared.f
         weights = np.mean([step.weights for step in columns], axis=0)
         dependence = np.mean([step.dependence for step in columns], axis=0)
         return Step(
@@ -250,8 +281,14 @@ class Tupi(Method):
         chosen = replace(choice.setting, n_iter=choice.t) if choice.t else choice.setting
         steps = choice.trajectory.steps[: choice.t + 1]
         note = chosen.why(choice.t, choice.tried)
-        params = chosen.params() | {"n_iter": choice.t}
-        return Fit(steps[-1].f, params, steps, choice.scores[: choice.t + 1], (note,))
+        return self._finished(steps, chosen, choice.t, choice.scores[: choice.t + 1], (note,))
+
+    def _finished(
+        self, steps: list[Step], setting: Tupi, t: int, scores: Sequence[float] = (), notes: tuple[str, ...] = ()
+    ) -> Fit:
+        """Return the fit that ends with the last of these steps."""
+        params = setting.params() | {"n_iter": t}
+        return Fit(steps[-1].f, params, steps, list(scores), notes, calibrated=self.restore == "paper")
 
     def _fit_quietly(
         self, prepared: Prepared, setting: Tupi, trajectory_of: Callable[[Tupi], Trajectory], watch: Watch | None
@@ -261,7 +298,7 @@ class Tupi(Method):
             trajectory = trajectory_of(setting)
             follow([trajectory], watch=watch)
             steps = list(trajectory.steps)
-            return Fit(steps[-1].f, setting.params() | {"n_iter": len(steps) - 1}, steps, [])
+            return self._finished(steps, setting, len(steps) - 1)
         reach = prepared.once("reach", lambda: reach_of(prepared))
         setting = replace(setting, n_iter=FARTHEST)
         trajectory = trajectory_of(setting)
@@ -272,7 +309,7 @@ class Tupi(Method):
         follow([trajectory], watch=beyond)
         first, *later = trajectory.steps
         steps = [first, *itertools.takewhile(lambda step: moved(prepared.f, step.f) <= reach, later)]
-        return Fit(steps[-1].f, setting.params() | {"n_iter": len(steps) - 1}, steps, [], (why_so_far(reach),))
+        return self._finished(steps, setting, len(steps) - 1, notes=(why_so_far(reach),))
 
     def why(self, t: int, tried: int) -> str:
         """Return the sentence that says why this setting and ``t`` steps were chosen out of so many settings."""
@@ -280,6 +317,12 @@ class Tupi(Method):
             return f"None of {tried} settings scored better on the labels than the initial predictions."
         best = f"lam={self.lam:g}, sigma_w2={self.sigma_w2:g} and {t} steps"
         return f"{best} scored best of {tried} settings on the labels."
+
+
+def _unscaled(prepared: Prepared, f: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return standardised probabilities with the means and scales of those that came in."""
+    _, scale, shift = standardize(prepared.problem.initial, prepared.problem.covered)
+    return f * scale + shift
 
 
 def _varying(prepared: Prepared) -> NDArray[np.int64]:
