@@ -35,7 +35,7 @@ from tupi.runtime.compiling import COMPILING, is_compiled
 from tupi.runtime.errors import InputError, nearest
 from tupi.runtime.threads import threads_for
 
-#: What labels choose from. The paper names no grid: `python experiments/grids.py` compares this one with others.
+#: What labels choose from. The paper names no grid: `tupi reproduce readings` compares this one with others.
 LAM_GRID = (0.1, 0.4, 1.5, 6.0)
 SIGMA_W2_GRID = (0.01, 0.3, 10.0)
 MAX_STEPS = 50  # the paper's T

@@ -42,7 +42,7 @@ class Scaling(Experiment):
     parallel: ClassVar[bool] = False
 
     sizes: tuple[tuple[str, tuple[int, ...]], ...] = (
-        ("fused", (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)),
+        ("fused", (1_000, 3_000, 10_000, 30_000, 50_000, 100_000, 300_000, 1_000_000)),
         ("reference", (1_000, 3_000, 10_000, 30_000)),
         ("exact", (1_000, 2_000)),
     )
@@ -128,6 +128,6 @@ INTRODUCTION = (
     "`reference` computes as the paper writes it (label `e:HSICeval`), `exact` uses whole n x n matrices.\n\n"
 )
 WHY = (
-    "*Why they differ.* The paper gives orders only, O(m n K^2) for a gradient and O(m n^3) without the approximation; "
-    "it has no figure of times."
+    "*Why they differ.* The paper gives orders, O(m n K^2) for a gradient and O(m n^3) without the approximation, and "
+    "one time: about 1 second for 50,000 items. It does not say on which machine, and for how many views and steps."
 )
