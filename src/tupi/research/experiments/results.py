@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tupi.research.experiments.experiment import Experiment
-from tupi.research.experiments.protocol import PROTOCOL, SVM_ONLY
+from tupi.research.experiments.protocol import PROTOCOL, Protocol
 from tupi.research.experiments.runner import records
 from tupi.research.experiments.sources import SOURCES
 from tupi.research.experiments.store import Store, versions
@@ -36,8 +36,8 @@ def write_page(
         found = records(experiment, store, datasets, seeds)
         if not found:
             continue
-        twice = PROTOCOL != SVM_ONLY and sum(one.title == experiment.title for one in experiments) > 1
-        how = READINGS[experiment.protocol == SVM_ONLY] if twice else ""
+        several = len({one.protocol for one in experiments if one.title == experiment.title}) > 1
+        how = reading(experiment.protocol) if several else ""
         minutes = sum(record["seconds"] for record in found) / 60
         n_seeds = len({record["cell"]["seed"] for record in found})
         took = (
@@ -47,7 +47,10 @@ def write_page(
     return write_atomically(out / "results.md", "\n".join(parts).encode())
 
 
-READINGS = {True: ", f^I by rank SVM alone", False: ", f^I by rank SVM or rank network"}  # parts of titles
+def reading(protocol: Protocol) -> str:
+    """Return the part of a title that says how f^I was made."""
+    how = "rank SVM or rank network" if "network" in protocol.rankers else "rank SVM alone"
+    return f", f^I by {how}" + (f" from {protocol.n_pairs} comparisons" if protocol.n_pairs else "")
 
 
 def _introduction(datasets: Sequence[str], seeds: Sequence[int]) -> str:
