@@ -28,10 +28,10 @@ EXPERIMENTS: Mapping[str, tuple[Experiment, ...]] = {
     "table2": (Table2(protocol=SVM_ONLY), Table2()),
     "accuracy": (Accuracy(**SVM_ALONE), Accuracy()),
     "significance": (Significance(**SVM_ALONE), Significance()),
-    "surface": (Surface(),),
-    "combination": (Combination(),),
-    "unlabelled": (Unlabelled(protocol=SVM_ONLY), Unlabelled()),
-    "readings": (Readings(protocol=SVM_ONLY), Readings(protocol=COMPARISONS), Readings()),
+    "surface": (Surface(protocol=SVM_ONLY),),
+    "combination": (Combination(protocol=SVM_ONLY),),
+    "unlabelled": (Unlabelled(protocol=SVM_ONLY),),
+    "readings": (Readings(protocol=SVM_ONLY), Readings(protocol=COMPARISONS)),
     "scaling": (Scaling(),),
 }
 
