@@ -54,7 +54,7 @@ def test_page_holds_each_section_with_its_pictures(page):
         "Figures of accuracy", "Table of significance", "Hyperparameter surface, and accuracy along T", "Scaling",
     ]  # fmt: skip
     drawn = re.findall(r"!\[.*?\]\((.*?)\)", text)
-    assert drawn == ["pictures/accuracy-shoes.png", "pictures/surface-shoes.png", "pictures/scaling.png"]
+    assert drawn == ["pictures/accuracy-svm-shoes.png", "pictures/surface-shoes.png", "pictures/scaling.png"]
     for name in drawn:
         assert (page.parent / name).read_bytes().startswith(b"\x89PNG")
     assert text.count("*Why they differ.*") == 3

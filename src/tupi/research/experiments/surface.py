@@ -109,9 +109,9 @@ class Surface(TrialExperiment):
 
 
 INTRODUCTION = (
-    "Gain of `tupi` over f^I in points, mean over seeds, for the attributes that the paper shows and one of each further "
-    "dataset. Over lam and sigma_w2 with T chosen on the 50 labels as in the paper, the same with T fixed and no label "
-    "used, and along T for fixed settings.\n\n"
+    "Gain of `tupi` over f^I in points, mean over seeds, for the attributes that the paper shows and one of each "
+    "further dataset. Over lam and sigma_w2 with T chosen on the 50 labels as in the paper, the same with T fixed "
+    "and no label used, and along T for fixed settings.\n\n"
 )
 WHY = (
     "*Why they differ.* The paper gives a picture without numbers and calls the surface smooth. The last column says "
