@@ -12,7 +12,7 @@ from tupi.methods.tupi import Tupi
 from tupi.research.experiments import catalog, protocol
 from tupi.research.experiments.accuracy import Accuracy
 from tupi.research.experiments.catalog import EXPERIMENTS, experiments_of
-from tupi.research.experiments.results import write_page
+from tupi.research.experiments.results import reading, seeds_of, write_page
 from tupi.research.experiments.runner import run
 from tupi.research.experiments.scaling import Scaling
 from tupi.research.experiments.significance import Significance
@@ -136,3 +136,18 @@ def test_without_pytorch_the_rank_svm_makes_the_predictions_and_the_page_says_so
     assert found.exit_code == 0
     assert "PyTorch is not installed: f^I is the rank SVM" in found.stderr
     assert "a rank SVM (PyTorch is not installed" in (out / "results.md").read_text(encoding="utf-8")
+
+
+def test_the_page_says_how_many_seeds_each_dataset_has():
+    def cells(dataset, n):
+        return [{"cell": {"dataset": dataset, "target": "a", "seed": seed}} for seed in range(n)]
+
+    assert seeds_of(cells("osr", 1)) == "1 seed"
+    assert seeds_of([*cells("osr", 3), *cells("mfeat", 3)]) == "3 seeds"
+    assert seeds_of([*cells("osr", 3), *cells("sarcos", 2)]) == "seeds: OSR 3, InvDyn 2"
+
+
+def test_titles_say_how_the_predictions_were_made():
+    assert reading(protocol.SVM_ONLY) == ", f^I by rank SVM alone"
+    assert reading(protocol.COMPARISONS) == ", f^I by rank SVM alone from 200 comparisons"
+    assert reading(protocol.Protocol(rankers=("svm", "network"))) == ", f^I by rank SVM or rank network"
