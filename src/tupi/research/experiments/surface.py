@@ -88,7 +88,7 @@ class Surface(TrialExperiment):
             title, target = SOURCES[dataset].title, own[0]["cell"]["target"]
             grids = {key: np.mean([record["result"][key] for record in own], axis=0) for key in ("chosen", "fixed")}
             along = np.array([record["result"]["along"] for record in own])
-            name = f"surface-{dataset}.png"
+            name = f"{self.label}-{dataset}.png"
             draw_surface(self, grids, along, f"{title}: {target}", pictures / name)
             parts.append(picture(name, f"{title} {target}: gain over log lam and log sigma_w2, and along T") + "\n")
             for key, how in (("chosen", "T chosen"), ("fixed", f"T = {self.fixed}")):
