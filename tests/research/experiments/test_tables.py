@@ -118,6 +118,14 @@ def test_table2_copies_hold_the_published_weights_back_and_not_the_discounted(tr
     assert gain["discount 5"] > 1.0
 
 
+def test_table2_one_copy_does_not_take_all_of_the_gain(trial):
+    """A grid of sigma_w2 that ended at 0.3 lost nearly all of it, and the paper's decline is gradual."""
+    accuracy = Table2(methods=(("published", Tupi(rank=20)),), copies=(1, 7)).run(trial)["accuracy"]
+    none, one, seven = (accuracy[f"published {k}"] - accuracy["I"] for k in (0, 1, 7))
+    assert none >= one > seven
+    assert one > 0.5 * none > 0.5
+
+
 def test_table2_checks_can_fail():
     columns = {f"{name} {k}": 80.0 for name in ("published", "wide", "discount") for k in (0, *paper.COPIES)}
     found = accuracies([record("fou", 0, I=78.0, **(columns | {"discount 11": 79.0}))])
