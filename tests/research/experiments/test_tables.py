@@ -254,8 +254,10 @@ def test_without_labels_no_label_is_used(trial):
 
 
 def test_without_labels_the_page_says_whom_it_harms(tmp_path):
-    rows = [record("fou", seed, initial=80.0, fixed=79.0 + 0.1 * seed, **{"`tupi`": 80.5}) for seed in range(3)]
+    rows = [record("fou", seed, initial=80.0, fixed=78.7 + 0.1 * seed, **{"`tupi`": 80.5}) for seed in (2, 3, 4)]
+    rows += [record("fou", seed, initial=80.0, fixed=99.0, **{"`tupi`": 99.0}) for seed in (0, 1)]  # found on these
     text = Unlabelled(methods=(("fixed", FEW), ("`tupi`", Tupi()))).section(rows, tmp_path)
-    assert "| fixed | -0.90 | 0 | 1 |" in text
+    assert "Seeds 2, 3, 4." in text
+    assert "| fixed | -1.00 | 0 | 1 |" in text
     assert "| `tupi` | +0.50 | 1 | 0 |" in text
     assert "- **yes**: `tupi` alone harms no dataset on average: +0.50 at least." in text

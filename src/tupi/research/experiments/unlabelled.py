@@ -22,6 +22,7 @@ FIXED = {
     "lam=0.03, sigma_w2=10, T=30": Tupi(lam=0.03, sigma_w2=10.0, n_iter=30),
     "lam=0.03, sigma_w2=10, T=10": Tupi(lam=0.03, sigma_w2=10.0, n_iter=10),
 }
+FOUND_ON = (0, 1)  # seeds
 CHOSEN = {"`tupi`": Tupi(), "`tupi-joint`": RECOMMENDED}
 JOINT_FIXED = {
     "joint, lam=0.1, T=30": replace(RECOMMENDED, lam=0.1, n_iter=30),
@@ -62,6 +63,10 @@ class Unlabelled(TrialExperiment):
     def section(self, records: Sequence[dict[str, Any]], pictures: Path) -> str:
         """Return the mean gain of each setting by dataset, and on how many targets it helps and harms."""
         found = accuracies(records)
+        fresh = found[~found["seed"].isin(FOUND_ON)]
+        if len(fresh):
+            found = fresh.reset_index(drop=True)
+        seeds = ", ".join(map(str, sorted(set(found["seed"]))))
         datasets = list(dict.fromkeys(found["dataset"]))
         rows, least = [], {}
         for name, _ in self.methods:
@@ -76,12 +81,12 @@ class Unlabelled(TrialExperiment):
             for name in CHOSEN
             if name in least
         ]
-        return INTRODUCTION + table(header, rows) + "\n" + "".join(lines)
+        return INTRODUCTION + f"Seeds {seeds}.\n\n" + table(header, rows) + "\n" + "".join(lines)
 
 
 INTRODUCTION = (
     "Mean gain over f^I in points where no label is used, and on how many targets the difference is significant. The "
     "paper leaves lam and sigma_w2 to a person's eye. `tupi` and `tupi-joint` choose by `tupi.methods.reach`: small "
     "steps, nearly even weights, and an end where the predictions have moved by half of what the views take for error. "
-    "The rule was found on seeds 0 and 1.\n\n"
+    "The rule was found on seeds 0 and 1, which are left out where there are others.\n\n"
 )
