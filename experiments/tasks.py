@@ -40,7 +40,7 @@ def papers_recipe(initial, f):
 
 def steps_of(prepared):
     """Return the steps without labels."""
-    trajectory = Tupi(kernel="diffusion", n_iter=max(STEPS)).settings(False)[0].trajectory(prepared)
+    trajectory = Tupi(kernel="diffusion", lam=0.3, sigma_w2=0.1, n_iter=max(STEPS)).trajectory(prepared)
     follow([trajectory])
     return trajectory.steps
 

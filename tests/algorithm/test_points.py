@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from tupi.algorithm.points import denoise_points
+from tupi.algorithm.points import denoise_point, denoise_points
 from tupi.runtime.errors import InputError
 
 rng = np.random.default_rng(0)
@@ -33,6 +33,63 @@ def dense_steps(P, n_iter, k, gamma):
 def test_equals_whole_matrices(n_iter, k, gamma):
     result = denoise_points(NOISY, n_iter, n_neighbors=k, gamma=gamma)
     np.testing.assert_allclose(result.points, dense_steps(NOISY, n_iter, k, gamma), atol=1e-6)
+
+
+@pytest.mark.parametrize(("sigma2", "gamma"), [(0.05, 1.0), (0.5, 1.0), (0.2, 5.0)])
+def test_a_fixed_width_is_the_paper_s_formula_with_all_points_connected(sigma2, gamma):
+    P = NOISY
+    for _ in range(2):
+        W = np.array([[np.exp(-np.sum((p - q) ** 2) / sigma2) for q in P] for p in P])  # with W_ii = 1
+        delta = np.eye(len(P)) - np.diag(1 / W.sum(axis=1)) @ W
+        P = np.linalg.solve(np.eye(len(P)) + gamma * delta, P)  # P(t+1) - P(t) = -gamma Delta P(t+1)
+    found = denoise_points(NOISY, 2, n_neighbors=len(NOISY) - 1, gamma=gamma, sigma2=sigma2)
+    np.testing.assert_allclose(found.points, P, atol=1e-6)
+
+
+def single_point_energy(p, p0, others, lam, sigma2):
+    """Label e:impliciteuler as it is printed."""
+    W = [np.exp(-np.sum((p0 - q) ** 2) / sigma2) for q in (p0, *others)]
+    alpha = [w / sum(W) for w in W[1:]]
+    pull = sum(a * np.sum((p - q) ** 2) for a, q in zip(alpha, others, strict=True))
+    return np.sum((p - p0) ** 2) + lam * pull
+
+
+@pytest.mark.parametrize(("lam", "sigma2"), [(0.1, 1.0), (1.0, 8.0), (30.0, 3.0)])
+def test_a_single_point_goes_to_the_minimum_of_its_energy(lam, sigma2):
+    rng = np.random.default_rng(1)
+    p0, others = rng.normal(size=4), rng.normal(size=(5, 4))
+    p = denoise_point(p0, others, lam=lam, sigma2=sigma2)
+    least = single_point_energy(p, p0, others, lam, sigma2)
+    assert least < single_point_energy(p0, p0, others, lam, sigma2)
+    for k in range(4):  # the gradient is zero
+        ahead, behind = (single_point_energy(p + s * np.eye(4)[k], p0, others, lam, sigma2) for s in (1e-4, -1e-4))
+        assert (ahead - behind) / 2e-4 == pytest.approx(0.0, abs=1e-7)
+        assert ahead > least < behind
+    twice = denoise_point(p, others, lam=lam, sigma2=sigma2)  # weights follow the point
+    np.testing.assert_allclose(denoise_point(p0, others, 2, lam=lam, sigma2=sigma2), twice, rtol=1e-12)
+
+
+def test_a_single_point_takes_its_width_from_the_distances():
+    rng = np.random.default_rng(2)
+    p0, others = rng.normal(size=3), rng.normal(size=(6, 3))
+    width = np.mean([np.sum((q - p0) ** 2) for q in others])
+    np.testing.assert_allclose(denoise_point(p0, others), denoise_point(p0, others, sigma2=width))
+    np.testing.assert_allclose(denoise_point(p0, np.tile(p0, (2, 1))), p0, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([0.0, 1.0], [[1.0]]), r"others: found shape \(1, 1\) for a point of shape \(2,\)"),
+        (([0.0], [[np.nan]]), "point, others: found NaN"),
+        (([0.0], [[1.0]], 0), "n_iter: found 0"),
+    ],
+)
+def test_bad_single_points_get_a_sentence(arguments, message):
+    with pytest.raises(InputError, match=message):
+        denoise_point(*arguments)
+    with pytest.raises(InputError, match="lam: found -1"):
+        denoise_point([0.0], [[1.0]], lam=-1)
 
 
 def test_moves_points_towards_the_manifold():
@@ -86,6 +143,7 @@ def test_input_is_left_alone_and_coinciding_points_stay():
         (NOISY, {"n_iter": 0}, "n_iter: found 0"),
         (NOISY, {"n_neighbors": 2.5}, "n_neighbors: found 2.5"),
         (NOISY, {"gamma": -1.0}, "gamma: found -1.0"),
+        (NOISY, {"sigma2": 0.0}, "sigma2: found 0.0"),
     ],
 )
 def test_bad_input_gets_a_sentence(points, settings, message):

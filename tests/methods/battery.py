@@ -25,7 +25,9 @@ N, N_LABELLED = 64, 24
 LABELS = ("none", "values", "pairs")
 SHOWN = np.flatnonzero(np.arange(N) % 4)  # items whose labels a fit may use where others are left out
 SENTENCE = re.compile(r"^[\w.]+: .*\baccept(ed|s)\b.*\.$", re.DOTALL)  # which argument, and what is accepted
-TOLERANCE = 1e-5  # of a deviation: what another order of sums, and descents that stop by it, may change
+# Of a deviation: what another order of sums in single precision, and descents that stop by it, may change. Steps of
+# `tupi` under lam = 6 carry it to 1.01e-5; in double precision (engine "reference") it stays below 1e-12.
+TOLERANCE = 2e-5
 QUICK = {  # settings with which slow methods do the same in less time
     "tupi": {"n_iter": 8},
     "tupi+coconut": {"n_iter": 4, "sigma_w2": 0.1, "n_neighbors_c": 10},

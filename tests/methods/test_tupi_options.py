@@ -147,7 +147,9 @@ def test_class_scores_share_a_joint_kernel():
     truth, _, views = make_problem_arrays()
     classes = np.digitize(truth, [-0.5, 0.5])
     scores = np.eye(3)[classes] + 0.8 * np.random.default_rng(0).normal(size=(len(truth), 3))
-    result = tupi.denoise(scores, views, task="classification", method="tupi", joint=True, discount=True, n_iter=3)
+    result = tupi.denoise(
+        scores, views, task="classification", method="tupi", joint=True, discount=True, lam=0.3, n_iter=3
+    )
     assert result.predictions.shape == scores.shape
     assert np.mean(result.predictions.argmax(axis=1) == classes) > np.mean(scores.argmax(axis=1) == classes)
 

@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.embedding.embedding import Embedding, centered
+from tupi.embedding.embedding import Embedding, centered, measured_part
 from tupi.embedding.hsic import alignment
 from tupi.embedding.predictions import PredictionKernel
 
@@ -104,19 +104,19 @@ class FactorObjective:
 
 
 class MatrixObjective:
-    """The energy on whole kernel matrices, for the centred target G_t."""
+    """The energy on whole kernel matrices, for the centred target G_t, by either of the paper's norms."""
 
-    def __init__(self, sigma2: float, target: Matrix, lam: float) -> None:
-        self.sigma2, self.target, self.lam = sigma2, target, lam
+    def __init__(self, sigma2: float, target: Matrix, lam: float, normalization: str = "supplement") -> None:
+        self.sigma2, self.target, self.lam, self.normalization = sigma2, target, lam, normalization
 
     def __call__(self, f: Vector) -> tuple[float, Vector]:
         """Return the energy at f and its gradient."""
         difference = f[:, None] - f[None, :]
         K = np.exp(difference**2 / -self.sigma2)
-        Kc = centered(K)
-        N = np.linalg.norm(Kc)
-        J = np.sum(Kc * self.target) / N
-        dJ_dK = (self.target - Kc * (J / N)) / N
+        measured = measured_part(K, self.normalization)
+        N = np.linalg.norm(measured)
+        J = np.sum(centered(K) * self.target) / N
+        dJ_dK = (self.target - (measured + measured.T) * (0.5 * J / N)) / N  # K is symmetric, K C is not
         # K_kl depends on f_k and f_l alike, hence the factor 2; dK/df_k = K (-2 / sigma2) (f_k - f_l)
         gradient = np.sum(dJ_dK * K * difference, axis=1) * (-4.0 / self.sigma2)
         return float(1.0 + self.lam - J), -gradient

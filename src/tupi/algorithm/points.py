@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tupi.embedding.graphs import Graph, larger_width_graph, nearest_rows
+from tupi.embedding.graphs import Graph, fixed_width_graph, larger_width_graph, nearest_rows
 from tupi.embedding.sparse_solve import conjugate_gradients
 from tupi.inputs.numbers import as_numbers
 from tupi.runtime.errors import InputError
@@ -41,6 +41,7 @@ def denoise_points(
     *,
     n_neighbors: int = 10,
     gamma: float = 1.0,
+    sigma2: float | None = None,
     callback: Callable[[int, Array], object] | None = None,
 ) -> DenoisedPoints:
     """Move noisy samples of a manifold towards it.
@@ -52,6 +53,7 @@ def denoise_points(
 
     The width of the kernel suits itself: W_ij = exp(-||p_i - p_j||^2 / s^2), with s the larger of s_i and s_j, and s_i
     twice the mean distance of point i to its neighbours. Points are connected if either is among the other's nearest.
+    With ``sigma2`` the width is the same for all, the paper's sigma_P^2, and the sums that normalise W hold W_ii = 1.
 
     Parameters
     ----------
@@ -63,6 +65,9 @@ def denoise_points(
         Neighbours of each point.
     gamma : float
         How far each step diffuses; stable for any positive number.
+    sigma2 : float, optional
+        A fixed sigma_P^2 (label ``e:gaussiankernel``), in squared units of the points. With ``n_neighbors=n - 1`` all
+        points are connected, as the paper writes it.
     callback : callable, optional
         Called with (t, points) after each step; returning True stops.
 
@@ -81,11 +86,15 @@ def denoise_points(
     >>> bool(np.linalg.norm(result.points, axis=1).std() < 0.5 * np.linalg.norm(noisy, axis=1).std())
     True
     """
-    P = _check(points, n_iter, n_neighbors, gamma)
+    P = _check(points, n_iter, n_neighbors, gamma, sigma2)
     near = nearest_rows(P, n_neighbors)
     rows = [(np.nan, float(near.distances.mean()))]
     for t in range(1, n_iter + 1):
-        before, P = P, euler_step(P, larger_width_graph(near), gamma)
+        before = P
+        if sigma2 is None:
+            P = euler_step(P, larger_width_graph(near), gamma)
+        else:
+            P = euler_step(P, fixed_width_graph(near, sigma2), gamma, own=1.0)
         near = nearest_rows(P, n_neighbors)
         moved = float(np.sqrt(np.mean(np.sum((P - before) ** 2, axis=1))))
         rows.append((moved, float(near.distances.mean())))
@@ -95,27 +104,83 @@ def denoise_points(
     return DenoisedPoints(P, history)
 
 
-def euler_step(P: Array, edges: Graph, gamma: float) -> Array:
-    """Return the solution Q of (I + gamma Delta) Q = P, as (D + gamma L) Q = D P with L = D - W."""
-    degrees = edges.degrees
+def denoise_point(
+    point: Any, others: Any, n_iter: int = 1, *, lam: float = 1.0, sigma2: float | None = None
+) -> NDArray[np.float64]:
+    """Move one point towards others that stay where they are: the paper's single-point energy.
+
+    Each step goes to the minimum of ||p - p_0(t)||^2 + lam sum_i alpha_i ||p - p_i||^2 (label ``e:impliciteuler``),
+    which is the weighted mean (p_0(t) + lam sum_i alpha_i p_i) / (1 + lam sum_i alpha_i). With W_0i =
+    exp(-||p_0(t) - p_i||^2 / sigma2), alpha_i is W_0i divided by the sum over all points, p_0 with W_00 = 1 among them.
+
+    Parameters
+    ----------
+    point : array_like of shape (d,)
+        p_0(0), such as the predictions f^I.
+    others : array_like of shape (m, d)
+        p_1 to p_m, such as one-dimensional views, one row each.
+    n_iter : int
+        How many steps.
+    lam : float
+        lambda.
+    sigma2 : float, optional
+        sigma_P^2; None for the mean squared distance between ``point`` and the others as they come.
+
+    Examples
+    --------
+    >>> denoise_point([0.0], [[1.0], [1.0]], lam=3.0, sigma2=1e9).round(6)
+    array([0.666667])
+    """
+    p = np.array(as_numbers("point", point), np.float64)
+    rows = np.array(as_numbers("others", others), np.float64)
+    if p.ndim != 1 or rows.ndim != 2 or not rows.size or rows.shape[1] != len(p):
+        raise InputError(f"others: found shape {rows.shape} for a point of shape {p.shape}; accepted: (m, {p.size}).")
+    if not (np.isfinite(p).all() and np.isfinite(rows).all()):
+        raise InputError("point, others: found NaN or infinity; accepted: finite numbers.")
+    _check_steps(n_iter=n_iter)
+    _check_above_zero(lam=lam, sigma2=sigma2)
+    if sigma2 is None:
+        sigma2 = float(np.mean(np.sum((rows - p) ** 2, axis=1))) or 1.0
+    for _ in range(n_iter):
+        W = np.exp(np.sum((rows - p) ** 2, axis=1) / -sigma2)
+        alpha = W / (1.0 + W.sum())
+        p = (p + lam * (alpha @ rows)) / (1.0 + lam * alpha.sum())
+    return p
+
+
+def euler_step(P: Array, edges: Graph, gamma: float, own: float = 0.0) -> Array:
+    """Return the solution Q of (I + gamma Delta) Q = P, as (D + gamma L) Q = D P with L = D - W.
+
+    ``own`` is W_ii, which counts in D and leaves L as it is.
+    """
+    degrees = edges.degrees + own
     return conjugate_gradients(
         lambda Q: degrees[:, None] * Q + gamma * edges.laplacian_times(Q),
-        (1.0 + gamma) * degrees,
+        degrees + gamma * edges.degrees,
         degrees[:, None] * P,
         start=P,
     )
 
 
-def _check(points: Any, n_iter: int, n_neighbors: int, gamma: float) -> Array:
+def _check(points: Any, n_iter: int, n_neighbors: int, gamma: float, sigma2: float | None) -> Array:
     P = np.array(as_numbers("points", points), np.float64)
     if P.ndim != 2 or P.shape[0] < 3 or P.shape[1] < 1:
         raise InputError(f"points: found shape {P.shape}; accepted: (n, d) with at least 3 rows and a column.")
     if not np.isfinite(P).all():
         row = np.argwhere(~np.isfinite(P))[0][0]
         raise InputError(f"points: row {row} holds NaN or infinity; accepted: finite numbers.")
-    for name, value in (("n_iter", n_iter), ("n_neighbors", n_neighbors)):
+    _check_steps(n_iter=n_iter, n_neighbors=n_neighbors)
+    _check_above_zero(gamma=gamma, sigma2=sigma2)
+    return P
+
+
+def _check_steps(**numbers: Any) -> None:
+    for name, value in numbers.items():
         if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
             raise InputError(f"{name}: found {value!r}; accepted: a whole number of at least 1.")
-    if not np.isfinite(gamma) or gamma <= 0:
-        raise InputError(f"gamma: found {gamma!r}; accepted: a number above 0.")
-    return P
+
+
+def _check_above_zero(**numbers: float | None) -> None:
+    for name, value in numbers.items():
+        if value is not None and not 0 < value < np.inf:
+            raise InputError(f"{name}: found {value!r}; accepted: a number above 0.")

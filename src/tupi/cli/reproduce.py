@@ -32,7 +32,8 @@ Examples:
 def reproduce(what: tuple[str, ...], seeds: int, data: str | None, out: Path, workers: int | None, quiet: bool) -> None:
     """Remake the paper's tables and figures.
 
-    WHAT is one or more of table1, table2, accuracy, significance, surface, combination, scaling, or all.
+    WHAT is one or more of table1, table2, accuracy, significance, surface, combination, unlabelled,
+    readings, scaling, or all.
 
     Each finished cell (a target of a dataset under a seed) is written to FOLDER/cells at once, and a run that was
     stopped resumes there. Cells that were made under other settings are made again. Files are found through the

@@ -19,6 +19,7 @@ from tupi.runtime.storage import Memory, Scratch, Storage
 from tupi.runtime.threads import in_order
 
 KERNELS = ("gaussian", "diffusion")
+NORMALIZATIONS = ("supplement", "main")  # the norm of C K C, as in the paper's supplement; of K C, as in its main text
 MAX_RANK = 2000  # basis points: the eigenvectors of their kernel take seconds, of more than these minutes
 LANES = 16  # floats per vector register: rows whose length is a multiple leave no remainder
 Matrix = NDArray[np.float64]
@@ -46,6 +47,8 @@ class EmbeddingOptions:
         Share of a view's squared kernel that may be left out for fewer columns; 0 keeps all.
     dtype : {"float32", "float64"}
         How factors are stored.
+    normalization : {"supplement", "main"}
+        Which of the paper's norms whole kernel matrices are divided by, see `measured_part`.
     """
 
     kernel: str = "gaussian"
@@ -57,6 +60,7 @@ class EmbeddingOptions:
     random_state: int = 0
     spared: float = 1e-6
     dtype: str = "float32"
+    normalization: str = "supplement"
 
     def __post_init__(self) -> None:
         if self.kernel not in KERNELS:
@@ -323,7 +327,7 @@ def exact_kernel(view: View, options: EmbeddingOptions) -> Matrix:
         sigma2 = squared_bandwidth(sample_view(view, items, SAMPLE, options.scaling), options.bandwidth)
         K = kernel_matrix(X, X, sigma2)
     everywhere = np.zeros((view.n, view.n))
-    everywhere[np.ix_(items, items)] = normalized_kernel(K)
+    everywhere[np.ix_(items, items)] = normalized_kernel(K, options.normalization)
     return everywhere
 
 
@@ -332,10 +336,18 @@ def centered(K: Matrix) -> Matrix:
     return K - K.mean(axis=0)[None, :] - K.mean(axis=1)[:, None] + K.mean()
 
 
-def normalized_kernel(K: Matrix) -> Matrix:
-    """Return C K C / ||C K C||_F (label ``e:normalization``)."""
-    K = centered(K)
-    return K / np.linalg.norm(K)
+def normalized_kernel(K: Matrix, normalization: str = "supplement") -> Matrix:
+    """Return C K C / ||C K C||_F (label ``e:normalization``), or C K C / ||K C||_F as in the paper's main text."""
+    return centered(K) / np.linalg.norm(measured_part(K, normalization))
+
+
+def measured_part(K: Matrix, normalization: str) -> Matrix:
+    """Return the matrix by whose norm a kernel is divided: C K C, or K C.
+
+    The paper's main text divides by ||K C||_F and its supplement by ||C K C||_F. Inner products tr(K~ L~) hold C K C in
+    both cases, since C is its own square.
+    """
+    return centered(K) if normalization == "supplement" else K - K.mean(axis=1)[:, None]
 
 
 def normalized_factor(phi: Matrix) -> Matrix:

@@ -1,4 +1,4 @@
-"""Neighbour graphs of items: three ways to weigh the edges, the Laplacian, and what is solved on it."""
+"""Neighbour graphs of items: four ways to weigh the edges, the Laplacian, and what is solved on it."""
 
 from __future__ import annotations
 
@@ -108,6 +108,12 @@ def larger_width_graph(near: Neighbors) -> Graph:
     widths = _mean_widths(exists, distances)
     similarities = _gaussian(distances, np.maximum(widths[:, None], widths[near.indices]))
     return _either_way(near.indices, np.where(exists, similarities, 0.0))
+
+
+def fixed_width_graph(near: Neighbors, sigma2: float) -> Graph:
+    """Return the graph with weights exp(-d_ij^2 / sigma2) (label ``e:gaussiankernel``) between neighbours."""
+    exists, distances = _known_distances(near)
+    return _either_way(near.indices, np.where(exists, np.exp(distances**2 / -sigma2), 0.0))
 
 
 def product_width_graph(near: Neighbors, width_neighbor: int | None = None, least: float = 0.0) -> Graph:

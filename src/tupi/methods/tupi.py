@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
@@ -22,19 +22,30 @@ from tupi.algorithm.engines.passes import descend_part
 from tupi.algorithm.optimizers import MOMENTA
 from tupi.algorithm.trajectory import Home, InMemory, Trajectory, Watch
 from tupi.embedding.bandwidth import check_bandwidth, squared_bandwidth
-from tupi.embedding.embedding import KERNELS, EmbeddingOptions, embed, exact_kernel
+from tupi.embedding.embedding import KERNELS, NORMALIZATIONS, EmbeddingOptions, embed, exact_kernel
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels
+from tupi.inputs.problem import standardize
 from tupi.inputs.views import View
 from tupi.methods.base import Fit, Method, check_positive
+from tupi.methods.columns import from_shares, nearest_shares
 from tupi.methods.explicit import explicit_model
 from tupi.methods.joint import joint_view
+from tupi.methods.reach import FARTHEST, moved, reach_of, why_so_far
 from tupi.runtime.compiling import COMPILING, is_compiled
 from tupi.runtime.errors import InputError, nearest
 from tupi.runtime.threads import threads_for
 
-LAM_GRID = (0.1, 0.4, 1.5)
-SIGMA_W2_GRID = (0.01, 0.05, 0.3)
+#: What labels choose from. The paper names no grid: `tupi reproduce readings` compares this one with others.
+LAM_GRID = (0.1, 0.4, 1.5, 6.0)
+SIGMA_W2_GRID = (0.01, 0.3, 10.0)
+MAX_STEPS = 50  # the paper's T
+#: Without labels: small steps, for diffusion kernels larger ones since they move f less, and nearly even weights;
+#: `tupi.methods.reach` says when to stop.
+QUIET_LAM = {"gaussian": 0.03, "diffusion": 0.1}
+QUIET_SIGMA_W2 = 10.0
+QUIET_STEPS = 10  # where nothing says when to stop
+RESTORING = ("safe", "paper")
 EXACT_LIMIT = 20_000  # items: three n x n matrices of doubles are then 10 GB
 
 
@@ -45,13 +56,15 @@ class Tupi(Method):
     Parameters
     ----------
     lam : float, optional
-        lambda: how strongly each step pulls towards the views. None: chosen with labels, 0.3 without.
+        lambda: how strongly each step pulls towards the views. None: with labels chosen from 0.1 to 6, without them
+        0.03, or 0.1 for diffusion kernels.
     sigma_w2 : float, optional
-        sigma_w^2: how evenly the views are weighted; small picks the most dependent one. None: chosen with labels,
-        0.1 without.
+        sigma_w^2: how evenly the views are weighted; small picks the most dependent one. None: with labels chosen from
+        0.01 to 10, without them 10.
     n_iter : int, optional
-        T: the number of steps; with labels at most so many, and the best of them is returned. None: 50 with labels, 20
-        without.
+        T: the number of steps; with labels at most so many, and the best of them is returned. None: 50 with labels.
+        Without them, steps end when the predictions have moved by half of what views take for error
+        (`tupi.methods.reach`), at the latest after 30; on Dask after 10.
     kernel : {"gaussian", "diffusion"}, optional
         Kernels of the views. None: with labels chosen from both, without them diffusion.
     rank : int
@@ -68,6 +81,10 @@ class Tupi(Method):
     joint : bool
         Whether all views form one kernel, in place of one each with the weights of label ``e:wupdate``. Views that say
         little alone, such as other rankers' scores, may say much together; there are no weights then.
+    restore : {"safe", "paper"}
+        How denoised columns become values or probabilities again. ``"paper"``: means and scales are stored, columns are
+        normalised and denoised, and both are restored; probabilities then go to the nearest ones. ``"safe"`` is what
+        `tupi.embedding.restoring` does, and better. For rankings both are the same.
     n_threads : int, optional
         Threads to use; None for all cores that this process may use.
 
@@ -85,6 +102,9 @@ class Tupi(Method):
         Moves of each minimisation.
     patience : int
         With labels: leave a path when the score has not increased for so many steps; the paper's rule is 1.
+    normalization : {"supplement", "main"}
+        Whether kernels are divided by ||C K C||_F, as in the paper's supplement, or by ||K C||_F, as in its main text;
+        the latter with ``engine="exact"`` only.
     """
 
     name: ClassVar[str] = "tupi"
@@ -105,6 +125,8 @@ class Tupi(Method):
     discount: bool = False
     joint: bool = False
     patience: int = 1
+    restore: str = "safe"
+    normalization: str = "supplement"
     n_threads: int | None = None
 
     def __post_init__(self) -> None:
@@ -117,9 +139,16 @@ class Tupi(Method):
         for name, value, known in (
             ("engine", self.engine, ENGINES),
             ("optimizer", self.optimizer, MOMENTA),
+            ("restore", self.restore, RESTORING),
+            ("normalization", self.normalization, NORMALIZATIONS),
         ):
             if value not in known:
                 raise InputError(f"{name}: found {value!r}; accepted: {', '.join(known)}.{nearest(str(value), known)}")
+        if self.normalization == "main" and self.engine != "exact":
+            raise InputError(
+                f"normalization: found 'main' with engine {self.engine!r}; accepted with whole matrices only, that is "
+                "with engine 'exact'."
+            )
         self._options(0)  # checks the rest
 
     def _options(self, random_state: int) -> EmbeddingOptions:
@@ -131,26 +160,33 @@ class Tupi(Method):
             n_neighbors=self.n_neighbors,
             time=self.time,
             random_state=random_state,
+            normalization=self.normalization,
         )
 
     def settings(self, labelled: bool) -> list[Tupi]:
         """Return complete settings: one without labels, a grid over what is None with them, cautious ones first."""
         if not labelled:
             kernel = self.kernel or "diffusion"
-            one = replace(self, lam=self.lam or 0.3, sigma_w2=self.sigma_w2 or 0.1, n_iter=self.n_iter or 20)
-            return [replace(one, kernel=kernel)]
+            lam, sigma_w2 = self.lam or QUIET_LAM[kernel], self.sigma_w2 or QUIET_SIGMA_W2
+            return [replace(self, kernel=kernel, lam=lam, sigma_w2=sigma_w2, n_iter=self.n_iter or QUIET_STEPS)]
         lams = LAM_GRID if self.lam is None else (self.lam,)
         widths = SIGMA_W2_GRID if self.sigma_w2 is None else (self.sigma_w2,)
         if self.joint:  # one view has weight one whatever the width
             widths = widths[:1]
         kernels = KERNELS if self.kernel is None else (self.kernel,)
         return [
-            replace(self, kernel=kernel, lam=lam, sigma_w2=sigma_w2, n_iter=self.n_iter or 50)
+            replace(self, kernel=kernel, lam=lam, sigma_w2=sigma_w2, n_iter=self.n_iter or MAX_STEPS)
             for kernel, lam, sigma_w2 in itertools.product(kernels, lams, widths)
         ]
 
+    def _start(self, prepared: Prepared) -> NDArray[np.float64]:
+        """Return the columns that Algorithm 1 begins with, standardised: in the paper's recipe those that came in."""
+        if self.restore == "paper" and prepared.problem.are_probabilities:
+            return standardize(prepared.problem.initial, prepared.problem.covered)[0]
+        return prepared.f
+
     def _engine(self, prepared: Prepared, column: int) -> Engine:
-        f = prepared.f[prepared.order, column]
+        f = self._start(prepared)[prepared.order, column]
         sigma2 = squared_bandwidth(np.sort(f)[:, None], self.prediction_bandwidth)
         options = self._options(prepared.random_state)
         if self.engine == "dask":
@@ -162,8 +198,8 @@ class Tupi(Method):
                 )
             if self.joint:
                 whole = exact_kernel(self._joint(prepared, column), options)
-                return ExactEngine([whole[np.ix_(prepared.order, prepared.order)]], sigma2)
-            return ExactEngine(prepared.kernels(options), sigma2)
+                return ExactEngine([whole[np.ix_(prepared.order, prepared.order)]], sigma2, self.normalization)
+            return ExactEngine(prepared.kernels(options), sigma2, self.normalization)
         if self.engine == "reference":
             options = replace(options, spared=0.0, dtype="float64")
         if self.joint:
@@ -182,7 +218,7 @@ class Tupi(Method):
             return prepared.once("joint view", lambda: joint_view(prepared))
         alone = replace(self, joint=False, discount=False, kernel="gaussian", scaling="columns")
         engine = prepared.once(("engine", alone.engine_key(), column), partial(alone._engine, prepared, column))
-        dependence = engine.begin(prepared.f[prepared.order, column]).dependence
+        dependence = engine.begin(self._start(prepared)[prepared.order, column]).dependence
         return joint_view(prepared, np.clip(1.0 - dependence, 0.0, 1.0))
 
     def run(self, engine: Engine, f: Vector) -> Run:
@@ -195,23 +231,28 @@ class Tupi(Method):
 
     def runs(self, prepared: Prepared) -> list[Run]:
         """Return the runs of Algorithm 1, one per class column that varies; the setting must be complete."""
+        start = self._start(prepared)
         return [
             self.run(
                 prepared.once(("engine", self.engine_key(), c), partial(self._engine, prepared, c)),
-                prepared.f[prepared.order, c],
+                start[prepared.order, c],
             )
             for c in _varying(prepared)
         ]
 
     def trajectory(self, prepared: Prepared, home: Home | None = None) -> Trajectory:
         """Return the trajectory of this setting, which must be complete, before its first step."""
-        return Trajectory(home or InMemory(prepared), self.runs(prepared), partial(self._joined, prepared))
+        home = home or InMemory(prepared, calibrated=self.restore == "paper")
+        return Trajectory(home, self.runs(prepared), partial(self._joined, prepared))
 
     def _joined(self, prepared: Prepared, columns: Sequence[Step]) -> Step:
         """Return the step of all class columns side by side, with the items in their own order."""
         m = len(prepared.problem.views)
-        f = prepared.f.copy()
+        start = self._start(prepared)
+        f = start.copy()
         f[np.ix_(prepared.order, _varying(prepared))] = np.column_stack([step.f for step in columns])
+        if start is not prepared.f:
+            f = from_shares(prepared, nearest_shares(_unscaled(prepared, f))) if columns[0].t else prepared.f
         weights = np.mean([step.weights for step in columns], axis=0)
         dependence = np.mean([step.dependence for step in columns], axis=0)
         return Step(
@@ -236,22 +277,48 @@ class Tupi(Method):
         with threads_for(self.n_threads, len(prepared.items) * len(prepared.problem.views) * self.rank):
             settings = self.settings(labels is not None)
             if labels is None:
-                trajectory = trajectory_of(settings[0])
-                follow([trajectory], watch=watch)
-                steps = list(trajectory.steps)
-                params = settings[0].params() | {"n_iter": len(steps) - 1}
-                return settings[0]._explicit(prepared, Fit(steps[-1].f, params, steps, []))
+                return self._fit_quietly(prepared, settings[0], trajectory_of, watch)
             choice = choose(settings, trajectory_of, prepared, labels, self.patience, watch)
         chosen = replace(choice.setting, n_iter=choice.t) if choice.t else choice.setting
         steps = choice.trajectory.steps[: choice.t + 1]
         note = chosen.why(choice.t, choice.tried)
-        params = chosen.params() | {"n_iter": choice.t}
-        return chosen._explicit(prepared, Fit(steps[-1].f, params, steps, choice.scores[: choice.t + 1], (note,)))
+        return self._finished(prepared, steps, chosen, choice.t, choice.scores[: choice.t + 1], (note,))
 
-    def _explicit(self, prepared: Prepared, fit: Fit) -> Fit:
-        """Return a fit with a function of items that come later."""
-        options = self._options(prepared.random_state)
+    def _finished(
+        self,
+        prepared: Prepared,
+        steps: list[Step],
+        setting: Tupi,
+        t: int,
+        scores: Sequence[float] = (),
+        notes: tuple[str, ...] = (),
+    ) -> Fit:
+        """Return the fit that ends with the last of these steps, with a function of items that come later."""
+        params = setting.params() | {"n_iter": t}
+        fit = Fit(steps[-1].f, params, steps, list(scores), notes, calibrated=self.restore == "paper")
+        options = setting._options(prepared.random_state)
         return replace(fit, model=lambda: explicit_model(prepared, fit.predictions(prepared), options))
+
+    def _fit_quietly(
+        self, prepared: Prepared, setting: Tupi, trajectory_of: Callable[[Tupi], Trajectory], watch: Watch | None
+    ) -> Fit:
+        """Run Algorithm 1 without labels: as many steps as were asked for, or as views give reason for."""
+        if self.n_iter is not None:
+            trajectory = trajectory_of(setting)
+            follow([trajectory], watch=watch)
+            steps = list(trajectory.steps)
+            return self._finished(prepared, steps, setting, len(steps) - 1)
+        reach = prepared.once("reach", lambda: reach_of(prepared))
+        setting = replace(setting, n_iter=FARTHEST)
+        trajectory = trajectory_of(setting)
+
+        def beyond(step: Step) -> bool:
+            return (watch is not None and watch(step) is True) or moved(prepared.f, step.f) > reach
+
+        follow([trajectory], watch=beyond)
+        first, *later = trajectory.steps
+        steps = [first, *itertools.takewhile(lambda step: moved(prepared.f, step.f) <= reach, later)]
+        return self._finished(prepared, steps, setting, len(steps) - 1, notes=(why_so_far(reach),))
 
     def why(self, t: int, tried: int) -> str:
         """Return the sentence that says why this setting and ``t`` steps were chosen out of so many settings."""
@@ -259,6 +326,12 @@ class Tupi(Method):
             return f"None of {tried} settings scored better on the labels than the initial predictions."
         best = f"lam={self.lam:g}, sigma_w2={self.sigma_w2:g} and {t} steps"
         return f"{best} scored best of {tried} settings on the labels."
+
+
+def _unscaled(prepared: Prepared, f: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return standardised probabilities with the means and scales of those that came in."""
+    _, scale, shift = standardize(prepared.problem.initial, prepared.problem.covered)
+    return f * scale + shift
 
 
 def _varying(prepared: Prepared) -> NDArray[np.int64]:

@@ -6,6 +6,8 @@ from tupi.methods.tupi import Tupi
 from tupi.research.experiments.protocol import (
     PROTOCOL,
     Protocol,
+    all_pairs,
+    drawn_pairs,
     initial_cells,
     initial_scores,
     initial_settings,
@@ -112,3 +114,24 @@ def test_sources_name_what_the_paper_names():
     ]  # fmt: skip
     with pytest.raises(InputError, match="Did you mean 'pubfig'"):
         source_of("pubfug")
+
+
+def test_comparisons_are_drawn_between_the_items_that_train(mfeat, store):
+    few = Protocol(n_train=50, n_valid=30, rankers=("svm",), n_pairs=40)
+    values = np.array([3.0, 1.0, 1.0, 2.0])
+    higher, lower = all_pairs(values)
+    assert sorted(zip(higher.tolist(), lower.tolist(), strict=True)) == [(0, 1), (0, 2), (0, 3), (3, 1), (3, 2)]
+    some = drawn_pairs(values, 3, 0)
+    assert len(set(zip(*some, strict=True))) == 3
+    assert (values[some[0]] > values[some[1]]).all()
+    cell = Cell(few.initial, "mfeat", "fou", 0)
+    assert cell.experiment == "initial-svm-40pairs"
+    weak = initial_scores(cell, few)["scores"]
+    strong = initial_scores(cell, Protocol(n_train=50, n_valid=30, rankers=("svm",)))["scores"]
+    assert len(weak) == len(strong)
+    assert weak != strong
+
+
+def test_a_protocol_without_a_number_of_comparisons_is_stored_as_before():
+    assert "n_pairs" not in Protocol().settings()
+    assert Protocol(n_pairs=200).settings()["n_pairs"] == 200

@@ -3,7 +3,7 @@ from typing import ClassVar
 
 import pytest
 
-from tupi.methods.tupi import Tupi
+from tupi.methods.tupi import LAM_GRID, SIGMA_W2_GRID, Tupi
 from tupi.research.experiments.experiment import TrialExperiment
 from tupi.research.experiments.runner import CellsFailedError, missing, records, run
 from tupi.research.experiments.store import Cell
@@ -87,7 +87,7 @@ def test_a_method_s_setting_and_its_grid_are_part_of_the_configuration(mfeat, pr
     settings = [Table1(protocol, method=method).settings("mfeat") for method in (Tupi(), Tupi(lam=0.4), Tupi(rank=20))]
     assert settings[0] != settings[1] != settings[2] != settings[0]
     grid = settings[0]["experiment"]["method"]["grid"]
-    assert len(grid) == 9
+    assert len(grid) == len(LAM_GRID) * len(SIGMA_W2_GRID) == 12
     assert settings[0]["initial"]["protocol"]["n_train"] == 50
 
 

@@ -19,13 +19,15 @@ class ExactEngine(PlainEngine):
         The views' kernels, centred and with unit norm.
     sigma2 : float
         sigma_f^2, the width of the kernel of the predictions.
+    normalization : {"supplement", "main"}
+        Which of the paper's norms kernels are divided by, see `tupi.embedding.embedding.measured_part`.
     """
 
-    def __init__(self, kernels: list[Matrix], sigma2: float) -> None:
-        self.kernels, self.sigma2 = kernels, sigma2
+    def __init__(self, kernels: list[Matrix], sigma2: float, normalization: str = "supplement") -> None:
+        self.kernels, self.sigma2, self.normalization = kernels, sigma2, normalization
 
     def _kernel(self, f: Vector) -> Matrix:
-        return normalized_kernel(kernel_matrix(f[:, None], f[:, None], self.sigma2))
+        return normalized_kernel(kernel_matrix(f[:, None], f[:, None], self.sigma2), self.normalization)
 
     def dependence(self, f: Vector) -> Vector:
         """Return the normalised HSIC of f with each view."""
@@ -37,4 +39,4 @@ class ExactEngine(PlainEngine):
         target = self._kernel(f)
         for weight, K_i in zip(weights, self.kernels, strict=True):
             target += lam * weight * K_i
-        return MatrixObjective(self.sigma2, target, lam)
+        return MatrixObjective(self.sigma2, target, lam, self.normalization)

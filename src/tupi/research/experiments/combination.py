@@ -47,9 +47,9 @@ class Combination(Accuracy):
         parts = [INTRODUCTION]
         for dataset, runs in found.groupby("dataset", sort=False):
             title = SOURCES[str(dataset)].title
-            draw_accuracy(runs, title, pictures / f"combination-{dataset}.png")
+            draw_accuracy(runs, title, pictures / f"{self.label}-{dataset}.png")
             caption = f"{title}: the paper's method, CoConut and their combinations by attribute"
-            parts.append(picture(f"combination-{dataset}.png", caption) + "\n")
+            parts.append(picture(f"{self.label}-{dataset}.png", caption) + "\n")
             rows = [
                 [str(target), figure(one["initial"]), *(figure(one[n] - one["initial"], "+") for n in names)]
                 for target, one in runs.groupby("target", sort=False)

@@ -24,7 +24,7 @@ STYLES = {
     "graph-ssl": ("#56B4E9", "s", "SSL on h"),
     "retrain": ("#F0E442", "D", "retrain on h"),
     "coconut": ("#009E73", "^", "CoConut"),
-    "tupi": ("#D55E00", "o", "TUPI, as published"),
+    "tupi": ("#D55E00", "o", "TUPI"),
     "tupi-joint": ("#CC79A7", "P", "TUPI, joint kernel"),
     "auto": ("#0072B2", "*", "ours (auto)"),
     "tupi+coconut": ("#CC79A7", "P", "TUPI+CoConut, one energy"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -37,7 +37,7 @@ class Experiment(ABC):
     @property
     def label(self) -> str:
         """The name under which cells are stored: experiments that differ in their protocol do not mix."""
-        return "-".join((self.name, *self.protocol.rankers))
+        return f"{self.name}-{self.protocol.name}"
 
     def cells(self, datasets: Sequence[str], seeds: Sequence[int]) -> list[Cell]:
         """Return the cells on these datasets: all targets under all seeds."""
@@ -107,7 +107,7 @@ def plain(value: Any) -> Any:
         grid = [setting.params() for setting in value.settings(True)] if hasattr(value, "settings") else None
         return {"method": value.name, "params": value.params(), "grid": grid}
     if isinstance(value, Protocol):
-        return asdict(value)
+        return value.settings()
     if isinstance(value, (tuple, list)):
         return [plain(one) for one in value]
     return value

@@ -40,20 +40,33 @@ class Protocol:
         Items that train f^I and that validate; where the truth is comparisons, a third of the pairs each.
     rankers : tuple of str
         Which rankers compete for f^I.
+    n_pairs : int, optional
+        How many comparisons, drawn at random between the items that train f^I, it is trained by. None: all of them.
     """
 
     n_train: int = 200
     n_valid: int = 50
     rankers: tuple[str, ...] = ("svm", "network") if importlib.util.find_spec("torch") else ("svm",)
+    n_pairs: int | None = None
+
+    @property
+    def name(self) -> str:
+        """What cells of this protocol have in their names."""
+        return "-".join((*self.rankers, *([] if self.n_pairs is None else [f"{self.n_pairs}pairs"])))
 
     @property
     def initial(self) -> str:
         """The name under which f^I is stored."""
-        return "-".join(("initial", *self.rankers))
+        return f"initial-{self.name}"
+
+    def settings(self) -> dict[str, Any]:
+        """Return what differs between protocols, ready for JSON."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 PROTOCOL = Protocol()
 SVM_ONLY = Protocol(rankers=("svm",))
+COMPARISONS = Protocol(rankers=("svm",), n_pairs=200)  # 200 items "with pairwise comparison labels", as many of these
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +113,11 @@ def initial_scores(cell: Cell, protocol: Protocol) -> dict[str, Any]:
         if isinstance(parts.train, Values):
             assert isinstance(parts.valid, Values)
             (rows, y), (rows_val, y_val) = ((p.index, p.values) for p in (parts.train, parts.valid))
-            ranker.fit(X[rows], y, X_val=X[rows_val], y_val=y_val)
+            if protocol.n_pairs is None:
+                ranker.fit(X[rows], y, X_val=X[rows_val], y_val=y_val)
+            else:
+                pairs = drawn_pairs(y, protocol.n_pairs, cell.seed)
+                ranker.fit(X[rows], pairs=pairs, X_val=X[rows_val], pairs_val=all_pairs(y_val))
         else:
             (rows, pairs), (rows_val, pairs_val) = (_pairs_of_rows(p) for p in (parts.train, parts.valid))
             ranker.fit(X[rows], pairs=pairs, X_val=X[rows_val], pairs_val=pairs_val)
@@ -110,6 +127,19 @@ def initial_scores(cell: Cell, protocol: Protocol) -> dict[str, Any]:
     assert best is not None
     accuracy, name, ranker = best
     return {"ranker": name, "validation": 100 * accuracy, "scores": ranker.predict(X[parts.items]).tolist()}
+
+
+def all_pairs(values: Array) -> tuple[Positions, Positions]:
+    """Return all ordered pairs of positions, the one with the higher value first."""
+    higher, lower = np.nonzero(values[:, None] > values[None, :])
+    return higher, lower
+
+
+def drawn_pairs(values: Array, n_pairs: int, seed: int) -> tuple[Positions, Positions]:
+    """Return so many of all ordered pairs, drawn at random."""
+    higher, lower = all_pairs(values)
+    chosen = np.random.default_rng((seed, 2)).permutation(len(higher))[:n_pairs]
+    return higher[chosen], lower[chosen]
 
 
 def _pairs_of_rows(labels: Labels) -> tuple[Positions, tuple[Positions, Positions]]:
@@ -153,10 +183,10 @@ class Trial:
         """Return pairwise accuracy on the judging items, in per cent."""
         return 100 * metric_of("ranking", self.judging).score(predictions, self.judging)
 
-    def judge(self, method: Method, prepared: Prepared) -> dict[str, Any]:
-        """Return a method's accuracy, what it chose, and how long it took."""
+    def judge(self, method: Method, prepared: Prepared, labelled: bool = True) -> dict[str, Any]:
+        """Return a method's accuracy, with what validates or without any label, what it chose, and how long it took."""
         start = time.perf_counter()
-        fit = method.fit(prepared, self.labels)
+        fit = method.fit(prepared, self.labels if labelled else None)
         seconds = time.perf_counter() - start
         chosen = {key: fit.params[key] for key in ("lam", "sigma_w2", "n_iter") if fit.params.get(key) is not None}
         return {"accuracy": self.accuracy(fit.predictions(prepared)), "chosen": chosen, "seconds": seconds}
@@ -167,7 +197,7 @@ def initial_settings(dataset: str, protocol: Protocol) -> dict[str, Any]:
     source, data = source_of(dataset), digest_of(dataset)
     rankers = {"svm": RankSVMCV().get_params(), "network": RankNet().get_params()}
     used = {name: rankers[name] for name in protocol.rankers}
-    return {"protocol": asdict(protocol), "rankers": used, "views": source.views, "data": data}
+    return {"protocol": protocol.settings(), "rankers": used, "views": source.views, "data": data}
 
 
 def initial_cells(dataset: str, target: str, seed: int, protocol: Protocol) -> list[Cell]:

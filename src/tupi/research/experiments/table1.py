@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from tupi.methods.auto.auto import Auto
 from tupi.methods.base import Method
 from tupi.methods.tupi import Tupi
 from tupi.research.experiments import paper
@@ -28,6 +29,8 @@ class Table1(TrialExperiment):
     ----------
     method : Method
         What denoises.
+    default : Method
+        Our default, which gets the views of O, for the count of rows that are improved.
     n_random : int
         Random views beside the real ones (R).
     columns : tuple of int
@@ -44,6 +47,7 @@ class Table1(TrialExperiment):
     datasets: ClassVar[tuple[str, ...]] = ("mfeat",)
 
     method: Method = field(default_factory=Tupi)
+    default: Method = field(default_factory=Auto)
     n_random: int = 10
     columns: tuple[int, int] = (2, 20)
     n_selected: tuple[int, ...] = (1, 3)
@@ -71,6 +75,7 @@ class Table1(TrialExperiment):
         """Return the accuracy of each column."""
         found = {key: trial.judge(self.method, trial.prepared(views)) for key, views in self.variants(trial).items()}
         accuracy = {"I": trial.accuracy(trial.initial)} | {key: one["accuracy"] for key, one in found.items()}
+        accuracy["auto"] = trial.judge(self.default, trial.prepared())["accuracy"]
         return {"accuracy": accuracy, "chosen": {key: one["chosen"] for key, one in found.items()}}
 
     def seconds(self, dataset: str) -> float:
@@ -89,22 +94,27 @@ class Table1(TrialExperiment):
             rows.append(["paper", *(f"{value:.2f}" for value in published)])
             rows.append(["difference", *(f"{value:+.2f}" for value in ours - published)])
         legend = (
-            "I: f^I. O: f^O by `tupi` as published, the five other views. R: with ten random views. S1, S3: with one "
-            "and three views drawn at random. G1 to G3: the truth as the only view, with noise of deviation 1, 0.2 "
-            "and 0. Means over seeds (standard deviations).\n\n"
+            "I: f^I. O: f^O by `tupi` with the five other views. R: with ten random views. S1, S3: with one and three "
+            "views drawn at random. G1 to G3: the truth as the only view, with noise of deviation 1, 0.2 and 0. Means "
+            "over seeds (standard deviations).\n\n"
         )
-        why = WHY_SVM if self.protocol == SVM_ONLY else WHY_NETWORK
-        return legend + table(["view", *COLUMNS], rows) + f"\n{why}\n\n" + "".join(checks(found))
+        why = WHY_COMPARISONS if self.protocol.n_pairs else WHY_SVM if self.protocol == SVM_ONLY else WHY_NETWORK
+        return legend + table(["view", *COLUMNS], rows) + f"\n{why}\n\n" + "".join(checks(found)) + counts(found)
 
 
 WHY_SVM = (
-    "*Why they differ.* f^I is the rank SVM here, since the paper's accuracies of f^I are close to a rank SVM's on 200 "
-    "labels, for the files in alphabetical order. The paper leaves open how far each step descends and how its width "
-    "rule is read; our choices move f further. That reading was chosen on MFeat itself, with seeds 0 and 1."
+    "*Why they differ.* f^I is the rank SVM here, since the paper's accuracies of f^I are nearer to a rank SVM's "
+    "than to a network's on 200 labels, for the files in alphabetical order. The paper leaves open how far each "
+    "step descends and how its width rule is read; our choices move f further. That reading was chosen on MFeat "
+    "itself, with seeds 0 and 1, and so was the grid of lam and sigma_w2, on all four datasets."
 )
 WHY_NETWORK = (
     "*Why they differ.* This is the protocol to the letter: the rank network wherever it validates better. On MFeat "
     "our network is far better than the paper's f^I, and leaves less to gain."
+)
+WHY_COMPARISONS = (
+    "*Why they differ.* f^I is a rank SVM that is trained by 200 comparisons, drawn at random between the 200 items: "
+    "another reading of the paper's 200 points with pairwise comparison labels, which gives a weaker f^I."
 )
 
 
@@ -114,6 +124,15 @@ def checks(found: pd.DataFrame) -> list[str]:
     published = pd.DataFrame(paper.TABLE1, index=list(COLUMNS)).T.loc[means.index]
     above = means["O"] - published["O"]
     margin = above - (means["I"] - published["I"])
+    open_rows = above[means["I"] < published["O"]]
+    off = (means["I"] - published["I"]).abs()
+    level = [  # where f^I alone is above the paper's f^O, that f^O is too says nothing
+        check(
+            "f^O is at least the paper's on every row where f^I alone is not",
+            bool((open_rows >= 0).all()),
+            f"{(open_rows >= 0).sum()} of {len(open_rows)} such rows, by {open_rows.min():+.2f} or more",
+        )
+    ] * bool(len(open_rows))
     noise = means["R"] - means["O"]
     average = means.mean()
     return [
@@ -123,7 +142,12 @@ def checks(found: pd.DataFrame) -> list[str]:
             f"{(margin >= 0).sum()} of {len(margin)} rows, by {margin.min():+.2f} (on {margin.idxmin()}) to "
             f"{margin.max():+.2f} points",
         ),
-        check("f^O is at least the paper's on every row", bool((above >= 0).all()), f"by {above.min():+.2f} or more"),
+        *level,
+        check(
+            "f^I is within one point of the paper's on every row",
+            bool((off <= 1).all()),
+            f"{(off <= 1).sum()} of {len(off)}",
+        ),
         check(
             "R is within 0.5 points of f^O on every row",
             bool((noise.abs() <= 0.5).all()),
@@ -137,3 +161,13 @@ def checks(found: pd.DataFrame) -> list[str]:
         check("G3 is at least 99.0 on average", bool(average["G3"] >= 99.0), f"{average['G3']:.2f}"),
         check("G2 is at least 87.0 on average", bool(average["G2"] >= 87.0), f"{average['G2']:.2f}"),
     ]
+
+
+def counts(found: pd.DataFrame) -> str:
+    """Return on how many rows f^I is improved and degraded; the paper counts 43 and 2 of 45 on all its datasets."""
+    means = found.groupby("target").mean(numeric_only=True)
+    return "".join(
+        f"- `{name}` improves f^I on {(means[column] > means['I']).sum()} of {len(means)} rows and degrades it on "
+        f"{(means[column] < means['I']).sum()}.\n"
+        for name, column in (("tupi", "O"), ("auto", "auto"))
+    )
