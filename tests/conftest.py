@@ -1,7 +1,11 @@
 """Shared data for tests: small, made once, the same every time."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
+from benchmarks.page import CHROMIUM, FLAGS
 from hypothesis import settings
 
 # Compiled code is slow on its first call, and machines are shared: a deadline would only measure that.
@@ -25,3 +29,16 @@ def make_problem_arrays(n=120, seed=0):
 @pytest.fixture
 def small():
     return make_problem_arrays()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """One browser for all tests: a second one in the same process would refuse to start."""
+    if not Path(CHROMIUM).exists() and os.environ.get("TUPI_BROWSER") != "required":
+        pytest.skip(f"no browser at {CHROMIUM}; TUPI_CHROMIUM names another")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()

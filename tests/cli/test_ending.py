@@ -49,6 +49,7 @@ def test_what_to_do_follows_from_what_the_labels_say(small):
 
     class Told:
         task = "ranking"
+        binary = False
         initial = scores
         changed = True
         evidence = good

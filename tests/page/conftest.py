@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import subprocess
@@ -13,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks.page import CHROMIUM, FLAGS
 
 from tupi.inputs.files import InputFiles
 from tupi.page.demo_files import grey_png
@@ -130,15 +128,3 @@ def served(tmp_path: Path) -> Iterator[Served]:
     served = Served(tmp_path, *serve_words(origin), "--images", str(tmp_path / "pictures"))
     yield served
     served.stop()
-
-
-@pytest.fixture(scope="session")
-def browser():  # type: ignore[no-untyped-def]
-    if not Path(CHROMIUM).exists() and os.environ.get("TUPI_BROWSER") != "required":
-        pytest.skip(f"no browser at {CHROMIUM}; TUPI_CHROMIUM names another")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.page.conftest import browser  # noqa: F401
 from tests.reported import labelled
 from tupi.results.report import write_report
 
@@ -46,7 +45,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (360, "light"), (360, "dark")])
-def test_nothing_is_too_wide_too_pale_or_from_elsewhere(browser: Any, address: str, width: int, scheme: str) -> None:  # noqa: F811
+def test_nothing_is_too_wide_too_pale_or_from_elsewhere(browser: Any, address: str, width: int, scheme: str) -> None:
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     page, problems, asked = context.new_page(), [], []
     page.on("pageerror", lambda problem: problems.append(str(problem)))

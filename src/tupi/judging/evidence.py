@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import t
 
 from tupi.inputs.labels import Labels, Values, entries, labelled_items, n_labels, relabel
 from tupi.inputs.problem import Problem
@@ -169,7 +170,8 @@ def judge_answers(
         for other in usual_beside(metric, problem)
         if len((seen := shares_of(other, rounds, before, local)).weights) and (one := seen.gain())
     }
-    return stated(gain, labels, problem.task, accepted, metric, beside)
+    same = all(np.array_equal(predictions, before) for answers in rounds for _, predictions in answers)
+    return stated(gain, labels, problem.task, accepted, metric, beside, same)
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,13 +250,29 @@ def stated(
     accepted: bool,
     metric: Metric[Any] | None = None,
     beside: Mapping[str, tuple[float, float]] | None = None,
+    same: bool = False,
 ) -> Evidence:
-    """Return a gain that was measured on held-out labels as evidence, with a 95 per cent interval and in words."""
+    """Return a gain that was measured on held-out labels as evidence, with a 95 per cent interval and in words.
+
+    Parameters
+    ----------
+    gain : Gain
+        The gain.
+    labels, task, accepted, metric
+        See `judge`.
+    beside : mapping of str to tuple of float, optional
+        Other metrics' scores before and after.
+    same : bool
+        Whether the new predictions are the initial ones, of which no label has to tell that nothing is gained.
+    """
     metric = metric or metric_of(task, labels)
     if n_labels(labels) < MIN_LABELS or not np.isfinite(gain.error):
         return _unjudged(labels, metric, accepted, _too_few(labels))
     difference = metric.gain(gain.before, gain.after)
-    low, high = difference - 1.96 * gain.error, difference + 1.96 * gain.error
+    count = n_labels(labels)
+    # The error of the mean is that of what these labels happen to show; few of them seldom show the largest gains.
+    half = 0.0 if same else t.ppf(0.975, count - 1) * np.hypot(gain.error, metric.unseen / np.sqrt(count))
+    low, high = difference - half, difference + half
     went, end = ("went", "") if accepted else ("would have gone", UNCHANGED)
     change = metric.words.change(gain.before, gain.after, difference, low, high)
     sentence = f"On {counted(labels)}, each judging a choice made without it, {metric.name} {went} from {change}.{end}"

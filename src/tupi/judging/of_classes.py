@@ -20,6 +20,7 @@ class AreaUnderCurve(PairwiseAccuracyOfValues):
 
     name = "AUC"
     key = "auc"
+    unseen = 0.1
     tasks = ("ranking", "classification")
     words = PLAIN
     n_values = 2
@@ -34,6 +35,7 @@ class BalancedAccuracy(Metric[Values]):
 
     name = "balanced accuracy"
     key = "balanced_accuracy"
+    unseen = 0.1
     tasks = ("classification",)
     kind = Values
 
