@@ -46,6 +46,7 @@ def main(folder: Path, scheduler: str | None = None) -> None:
         scores,
         views,
         method="tupi",
+        lam=0.3,
         n_iter=10,
         client=scheduler,
         checkpoint=folder / "checkpoints",  # the same call goes on from here if this one is interrupted

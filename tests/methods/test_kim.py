@@ -71,7 +71,8 @@ def test_a_negated_truth_is_used_by_tupi_and_not_by_kim():
         kim = Kim().fit(prepare(labels, views=views), labels)
         assert kim.steps[-1].weights[0] < 0.01
         assert abs(pairwise_accuracy(kim.columns[:, 0], TRUTH) - before) < 0.02
-        tupi = Tupi().fit(prepare(labels, views=views), labels)
+        given = {} if labels is not None else {"lam": 0.3, "n_iter": 20}  # one view does not say how far to go
+        tupi = Tupi(**given).fit(prepare(labels, views=views), labels)
         assert pairwise_accuracy(tupi.columns[:, 0], TRUTH) > before + 0.05
     positive = Kim().fit(prepare(KNOWN, views={"truth": TRUTH[:, None]}), KNOWN)
     assert pairwise_accuracy(positive.columns[:, 0], TRUTH) > before + 0.1
