@@ -5,13 +5,15 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
 from tests.conftest import make_problem_arrays
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Pairs, Values
 from tupi.inputs.problem import make_problem
-from tupi.judging.evidence import held_out, judge
+from tupi.judging.evidence import held_out, judge, stated
 from tupi.judging.folds import Fold
+from tupi.judging.gain import Gain
 from tupi.judging.metrics import COMPARISONS, Metric, PairwiseAccuracyOfValues, RSquared, pairwise_accuracy
 from tupi.methods.base import Fit, Method
 from tupi.methods.ridge import Ridge
@@ -193,3 +195,19 @@ def test_less_of_what_should_be_low_is_a_gain():
     variance = np.var(TRUTH[:30])
     assert error.before == pytest.approx(variance * (determined.after - determined.before))
     assert error.error == pytest.approx(variance * determined.error)
+
+
+@pytest.mark.parametrize("count", [8, 40])
+def test_intervals_of_a_gain_are_student_s_and_wider_than_what_the_labels_show(count):
+    """Eight labels that all agree do not know the gain for certain, as an interval of no width said."""
+    labels = Values(np.arange(count), np.arange(count, dtype=float))
+    for task, gain in (("ranking", Gain(0.7, 0.8, 0.02)), ("regression", Gain(0.2, 0.6, 0.05))):
+        unseen, unit = (0.1, 0.0) if task == "ranking" else (0.35, 2.0)
+        error = np.sqrt(gain.error**2 + (unseen**2 + (unit * (gain.after - gain.before)) ** 2) / count)
+        found = stated(gain, labels, task, True)
+        assert (found.high - found.low) / 2 == pytest.approx(t.ppf(0.975, count - 1) * error)
+        assert (found.high + found.low) / 2 == pytest.approx(gain.after - gain.before)
+    sure = stated(Gain(0.7, 0.7, 0.0), labels, "ranking", True)
+    assert sure.low < 0 < sure.high
+    same = stated(Gain(0.7, 0.7, 0.0), labels, "ranking", False, same=True)
+    assert same.low == same.high == 0

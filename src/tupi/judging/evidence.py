@@ -271,7 +271,8 @@ def stated(
     difference = metric.gain(gain.before, gain.after)
     count = n_labels(labels)
     # The error of the mean is that of what these labels happen to show; few of them seldom show the largest gains.
-    half = 0.0 if same else t.ppf(0.975, count - 1) * np.hypot(gain.error, metric.unseen / np.sqrt(count))
+    beyond = np.hypot(metric.unseen, metric.uncertain_unit * difference) / np.sqrt(count)
+    half = 0.0 if same else t.ppf(0.975, count - 1) * np.hypot(gain.error, beyond)
     low, high = difference - half, difference + half
     went, end = ("went", "") if accepted else ("would have gone", UNCHANGED)
     change = metric.words.change(gain.before, gain.after, difference, low, high)

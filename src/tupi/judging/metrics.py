@@ -106,6 +106,8 @@ class Metric(ABC, Generic[Kind]):
     unseen : float
         Deviation that the gains of labels have beside what they show, by which intervals of a gain are wider. It was
         chosen so that these hold the true gain as often as they say (`experiments/coverage_of_gains.py`).
+    uncertain_unit : float
+        Relative error of the unit in which it measures, for one label: R² measures in the variance of the labels.
     """
 
     name: str
@@ -119,6 +121,7 @@ class Metric(ABC, Generic[Kind]):
     of_probabilities: ClassVar[bool] = False
     n_values: ClassVar[int | None] = None
     unseen: ClassVar[float] = 0.0
+    uncertain_unit: ClassVar[float] = 0.0
 
     @abstractmethod
     def shares(self, predictions: Array, labels: Kind, held: Positions | slice = ALL) -> Array:
@@ -234,6 +237,7 @@ class RSquared(Metric[Values]):
     name = "R²"
     key = "r2"
     unseen = 0.35
+    uncertain_unit = 2.0
     tasks = ("regression",)
     kind = Values
     bounds = (-np.inf, 1.0)
