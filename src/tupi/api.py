@@ -39,6 +39,7 @@ def denoise(
     random_state: int = 0,
     callback: Watch | None = None,
     *,
+    groups: Column | None = None,
     impute: str | None = None,
     memory_limit: str | int | None = None,
     progress: Progress = silent,
@@ -77,6 +78,9 @@ def denoise(
         Same seed, same result.
     callback : callable, optional
         Called with each `Step`; returning True stops, and the best so far is returned.
+    groups : array_like of shape (n,) or Series, optional
+        The group of each item, such as the query that it is a result of: for ranking, if items are compared within
+        groups only. Predictions, views and labels count relative to their group; a Series is matched by its index.
     impute : {None, "median"}
         What to do about single missing values within a row of a view: fail, or fill in the column's median.
     memory_limit : str or int, optional
@@ -118,6 +122,8 @@ def denoise(
         )
     if wants_dask(predictions, features, chosen, client):
         check_installed()
+        if groups is not None:
+            raise InputError("groups: found with Dask; accepted: without it, with predictions and views in memory.")
         from tupi.cluster.cluster import ClusterOptions  # Dask is an extra
         from tupi.cluster.denoise import denoise_distributed
 
@@ -127,7 +133,7 @@ def denoise(
         )
     if checkpoint is not None:
         raise InputError("checkpoint: found a folder without Dask; accepted: with engine='dask' or Dask collections.")
-    problem = make_problem(predictions, features, labels, task, impute)
+    problem = make_problem(predictions, features, labels, task, impute, groups)
     return denoise_prepared(Prepared(problem, random_state, progress, as_bytes(memory_limit)), chosen, callback)
 
 
@@ -161,6 +167,7 @@ def denoise_prepared(prepared: Prepared, method: Method, callback: Watch | None 
         columns=columns_table(problem.encodings.values()),
         library=problem.library,
         suggested=None if fit.suggested is None else prepared.items[fit.suggested],
+        groups=None if problem.groups is None else problem.groups.ids,
     )
 
 
@@ -180,7 +187,11 @@ def _dependence(prepared: Prepared, fit: Fit, final: np.ndarray) -> pd.DataFrame
     The p-value is that by which "auto" tells views that depend on the initial predictions from others.
     """
     embedding = prepared.embedding(replace(DEFAULTS, random_state=prepared.random_state))
-    new = standardize(final[prepared.items, None])[0] if final.ndim == 1 else fit.columns
+    if final.ndim == 1:
+        relative = final if prepared.problem.groups is None else prepared.problem.groups.relative(final)
+        new = standardize(relative[prepared.items, None])[0]
+    else:
+        new = fit.columns
     before, after = (
         np.mean([view_dependence(embedding, column) for column in columns[prepared.order].T], axis=0)
         for columns in (prepared.f, new)

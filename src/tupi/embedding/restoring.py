@@ -47,6 +47,8 @@ def restore(prepared: Prepared, f: Array, calibrated: bool = False, items: NDArr
         takes_part = prepared.items.take(rows, mode="clip") == items
         places, rows = np.flatnonzero(takes_part), rows[takes_part]
     columns = f[rows] * prepared.scale + prepared.shift
+    if problem.groups is not None:  # what a group shares
+        columns += (initial - (problem.columns[:, 0] if items is None else problem.columns[items, 0]))[places, None]
     if problem.task == "regression" and not calibrated:
         columns[:, 0] = _toward(problem.initial[prepared.items], f[:, 0])[rows]
     elif problem.are_probabilities:

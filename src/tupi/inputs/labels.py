@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -38,10 +38,13 @@ class Values:
 
     index: NDArray[np.int64]
     values: Array
+    groups: NDArray[np.int64] | None = field(default=None, kw_only=True)  # of the items, once a problem has them
 
     if TYPE_CHECKING:  # the dataclass writes the same, but for the types
 
-        def __init__(self, index: Column, values: Column) -> None: ...
+        def __init__(
+            self, index: Column, values: Column, *, groups: NDArray[np.int64] | None = None
+        ) -> None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,10 +61,13 @@ class Pairs:
 
     higher: NDArray[np.int64]
     lower: NDArray[np.int64]
+    groups: NDArray[np.int64] | None = field(default=None, kw_only=True)  # of the pairs, once a problem has them
 
     if TYPE_CHECKING:  # the dataclass writes the same, but for the types
 
-        def __init__(self, higher: Column, lower: Column) -> None: ...
+        def __init__(
+            self, higher: Column, lower: Column, *, groups: NDArray[np.int64] | None = None
+        ) -> None: ...
 
 
 Labels: TypeAlias = Values | Pairs
@@ -238,11 +244,9 @@ def n_labels(labels: Labels) -> int:
     return len(labels.values) if isinstance(labels, Values) else len(labels.higher)
 
 
-def entries(labels: Labels, which: NDArray[np.int64] | slice) -> Labels:
+def entries(labels: Labels, which: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Labels:
     """Return some entries of the labels."""
-    if isinstance(labels, Values):
-        return Values(labels.index[which], labels.values[which])
-    return Pairs(labels.higher[which], labels.lower[which])
+    return replace(labels, **{name: part[which] for name, part in vars(labels).items() if part is not None})
 
 
 def subset(labels: Labels, keep: Sequence[int] | Array) -> Labels | None:
@@ -253,15 +257,24 @@ def subset(labels: Labels, keep: Sequence[int] | Array) -> Labels | None:
     keep = np.asarray(keep)
     if isinstance(labels, Values):
         inside = np.isin(labels.index, keep)
-        if len(np.unique(labels.values[inside])) < 2:
-            return None
-        return Values(labels.index[inside], labels.values[inside])
-    inside = np.isin(labels.higher, keep) & np.isin(labels.lower, keep)
-    return Pairs(labels.higher[inside], labels.lower[inside]) if inside.any() else None
+    else:
+        inside = np.isin(labels.higher, keep) & np.isin(labels.lower, keep)
+    found = entries(labels, inside)
+    return found if ranks_something(found) else None
+
+
+def ranks_something(labels: Labels) -> bool:
+    """Return whether any two items have different labels; if there are groups, two items of one group."""
+    if isinstance(labels, Pairs):
+        return len(labels.higher) > 0
+    if labels.groups is None:
+        return len(np.unique(labels.values)) > 1
+    both = pd.DataFrame({"group": labels.groups, "value": labels.values}).drop_duplicates()
+    return bool(both["group"].duplicated().any())
 
 
 def relabel(labels: Labels, items: Array) -> Labels:
     """Return the labels with positions counted within the sorted ``items``, which must include all labelled ones."""
     if isinstance(labels, Values):
-        return Values(np.searchsorted(items, labels.index), labels.values)
-    return Pairs(np.searchsorted(items, labels.higher), np.searchsorted(items, labels.lower))
+        return replace(labels, index=np.searchsorted(items, labels.index))
+    return replace(labels, higher=np.searchsorted(items, labels.higher), lower=np.searchsorted(items, labels.lower))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tupi.inputs.checks import check_magnitude, check_prediction_shape, check_predictions, check_taking_part
 from tupi.inputs.classes import check_names, class_numbers
 from tupi.inputs.frames import PANDAS, as_pandas, library_of
+from tupi.inputs.groups import Groups, as_groups
 from tupi.inputs.labels import Labels, Pairs, Values, as_labels
 from tupi.inputs.numbers import as_numbers
 from tupi.inputs.tables import Encoding
@@ -45,6 +46,8 @@ class Problem:
         How columns became numbers, by view, for views that were not all numbers.
     library : str
         The dataframe library that the predictions, or else the views, were of.
+    groups : Groups or None
+        Which items are compared with one another, if not all are; the views are then relative to their group.
     """
 
     initial: NDArray[np.float64]
@@ -55,6 +58,7 @@ class Problem:
     classes: tuple[Any, ...] | None = None
     encodings: Mapping[str, Encoding] = field(default_factory=dict)
     library: str = PANDAS
+    groups: Groups | None = None
 
     @property
     def n(self) -> int:
@@ -83,8 +87,10 @@ class Problem:
         """The predictions as (n, c), in the space where they are denoised.
 
         Probabilities become logarithms minus their row's mean: classes then compare on one scale, and a softmax
-        brings them back. Everything else stays as it is.
+        brings them back. Scores are less the mean of their group, if there are groups. Everything else stays as it is.
         """
+        if self.groups is not None:
+            return self.groups.relative(self.initial)[:, None]
         if not self.are_probabilities:
             return self.initial.reshape(self.n, -1)
         logs = np.log(np.maximum(self.initial, SMALLEST_PROBABILITY))
@@ -117,8 +123,11 @@ def make_problem(
     labels: Any = None,
     task: str = "ranking",
     impute: str | None = None,
+    groups: Any = None,
 ) -> Problem:
     """Check all input of `tupi.denoise` and return it as a `Problem`."""
+    if groups is not None and task != "ranking" and task in TASKS:
+        raise InputError(f"groups: found with task {task!r}; accepted: with task 'ranking', which is within groups.")
     if task not in TASKS:
         raise InputError(f"task: found {task!r}; accepted: {', '.join(TASKS)}.{nearest(str(task), TASKS)}")
     library = library_of(predictions, features, *named_views(features).values())
@@ -133,7 +142,10 @@ def make_problem(
         checked = _class_labels(labels, initial.shape, index, classes)
     else:
         checked = as_labels(labels, len(initial), index)
-    views, encodings = as_views(features, len(initial), index, impute)
+    grouped = as_groups(groups, len(initial), index)
+    if grouped is not None and checked is not None:
+        checked = grouped.of(checked)
+    views, encodings = as_views(features, len(initial), index, impute, grouped)
     problem = Problem(
         initial=initial,
         views=views,
@@ -143,6 +155,7 @@ def make_problem(
         classes=classes,
         encodings=encodings,
         library=library,
+        groups=grouped,
     )
     taking_part = problem.columns[problem.covered]
     check_taking_part(len(taking_part), bool((taking_part != taking_part[:1]).any()))

@@ -66,6 +66,8 @@ class Denoised(Outcome):
         ``became`` and a ``note``; no rows if all were numbers.
     library : str
         The dataframe library that the input was of, in which `to_frame` answers.
+    groups : ndarray of shape (n,) or None
+        The group of each item, if items were compared within groups only.
     """
 
     def __repr__(self) -> str:

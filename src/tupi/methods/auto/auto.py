@@ -36,6 +36,7 @@ from tupi.blocks.memory import Memory
 from tupi.embedding.anchors import MOST
 from tupi.embedding.prepared import Prepared
 from tupi.embedding.relevance import Relations, evenly
+from tupi.inputs.groups import relative_labels
 from tupi.inputs.labels import Labels, Pairs, Values, labelled_items, relabel, subset
 from tupi.judging.gain import Gain
 from tupi.methods.auto.answers import (
@@ -135,7 +136,8 @@ class Auto(Method):
         problem = prepared.problem
         useful = None if labels is None else subset(labels, prepared.items)
         among = None if useful is None else relabel(useful, prepared.items)
-        scale = Scale(problem.task, prepared.scale, prepared.shift, problem.are_probabilities)
+        groups = None if problem.groups is None else problem.groups.numbers[prepared.items]
+        scale = Scale(problem.task, prepared.scale, prepared.shift, problem.are_probabilities, groups)
         with one_blas_thread():  # several would round differently, and the answer must not depend on how many there are
             base = label_free_of(prepared)
             # Fits to some of the labels only judge; suggestions are for a person.
@@ -194,7 +196,8 @@ class Auto(Method):
         if not suggest:
             suggested = None
         elif isinstance(answer, ComparisonAnswer):
-            suggested = suggest_pairs(base, answer.fused, rows[np.column_stack([answer.higher, answer.lower])])
+            asked = rows[np.column_stack([answer.higher, answer.lower])]
+            suggested = suggest_pairs(base, answer.fused, asked, scale.groups)
         else:
             suggested = suggest_items(base, answer.fused, answer.fused.noise, rows)
         return Solution(
@@ -302,6 +305,7 @@ def view_p_values(prepared: Prepared) -> Array:
 def fitted(base: LabelFree, labels: Labels, scale: Scale) -> tuple[Answer, Positions]:
     """Fit the process to labels of any kind; also return which items it was fitted to."""
     most = most_labels(base.home.n)
+    labels = relative_labels(labels)
     if isinstance(labels, Pairs):
         return _from_pairs(base, labels, scale, most)
     place = np.empty(base.home.n, np.int64)
@@ -319,7 +323,9 @@ def fitted(base: LabelFree, labels: Labels, scale: Scale) -> tuple[Answer, Posit
         return ClassAnswer(base, scale, fused, len(values), values.astype(np.int64), chances), rows
     z = ((values - values.mean()) / values.std())[:, None]
     kind = RegressionAnswer if scale.task == "regression" else RankingAnswer
-    return kind(base, scale, with_expert(base, fit_values(base, labelled, z), z), len(values), values), rows
+    groups = None if labels.groups is None else np.unique(labels.groups[used], return_inverse=True)[1]
+    fused = with_expert(base, fit_values(base, labelled, z, groups=groups), z)
+    return kind(base, scale, fused, len(values), values), rows
 
 
 def _from_pairs(base: LabelFree, labels: Pairs, scale: Scale, most: int) -> tuple[Answer, Positions]:
@@ -333,7 +339,8 @@ def _from_pairs(base: LabelFree, labels: Pairs, scale: Scale, most: int) -> tupl
     compared = np.unique(np.concatenate([higher, lower]))
     higher, lower = np.searchsorted(compared, higher), np.searchsorted(compared, lower)
     rows = base.order[compared]
-    fused = fit_pairs(base, pick_features(base, rows), higher, lower)
+    groups = None if scale.groups is None else np.unique(scale.groups[rows], return_inverse=True)[1]
+    fused = fit_pairs(base, pick_features(base, rows), higher, lower, groups)
     return ComparisonAnswer(base, scale, fused, len(higher), higher, lower), rows
 
 
