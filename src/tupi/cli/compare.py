@@ -86,6 +86,7 @@ def compare(
             task,
             n_repeats=repeats,
             random_state=seed,
+            groups=inputs.groups if isinstance(inputs, Inputs) else None,
             impute=impute,
             part=bar.part,
             progress=bar.say,

@@ -42,9 +42,7 @@ class Values:
 
     if TYPE_CHECKING:  # the dataclass writes the same, but for the types
 
-        def __init__(
-            self, index: Column, values: Column, *, groups: NDArray[np.int64] | None = None
-        ) -> None: ...
+        def __init__(self, index: Column, values: Column, *, groups: NDArray[np.int64] | None = None) -> None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +63,7 @@ class Pairs:
 
     if TYPE_CHECKING:  # the dataclass writes the same, but for the types
 
-        def __init__(
-            self, higher: Column, lower: Column, *, groups: NDArray[np.int64] | None = None
-        ) -> None: ...
+        def __init__(self, higher: Column, lower: Column, *, groups: NDArray[np.int64] | None = None) -> None: ...
 
 
 Labels: TypeAlias = Values | Pairs

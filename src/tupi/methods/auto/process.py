@@ -242,9 +242,7 @@ class LeftOut:
         return cls(np.empty((0, 1)), np.empty((0, 0)), np.empty((0, 0)))
 
 
-def judged_apart(
-    model: Model, after: Posterior, z: Array, mean: Array, groups: Positions | None = None
-) -> LeftOut:
+def judged_apart(model: Model, after: Posterior, z: Array, mean: Array, groups: Positions | None = None) -> LeftOut:
     """Return predictions of values that are left out.
 
     They are exact for given variances, see `tupi.methods.auto.process`. But variances that saw a value make too much of

@@ -1,0 +1,186 @@
+"""Rankings within groups, by every method."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import tupi
+from tests.methods.auto.test_process import make_model
+from tests.methods.battery import settings
+from tupi.embedding.prepared import Prepared
+from tupi.inputs.problem import make_problem
+from tupi.judging.evidence import judge
+from tupi.judging.folds import label_folds
+from tupi.judging.metrics import metric_of
+from tupi.methods import METHODS
+from tupi.methods.auto.process import labelled_model, left_out_groups, posterior
+
+N, SIZE = 120, 8
+
+
+def queries(seed=0, n=N, size=SIZE):
+    """Return the query of each item, its truth within it, scores and views; a query shares what says nothing."""
+    rng = np.random.default_rng(seed)
+    groups = rng.permutation(np.arange(n) // size)
+    truth = rng.normal(size=n)
+    scores = truth + rng.normal(size=n) + 5 * rng.normal(size=n)[groups]
+    views = {
+        "near": truth[:, None] + 0.4 * rng.normal(size=(n, 2)) + 3 * rng.normal(size=(n, 2))[groups],
+        "junk": rng.normal(size=(n, 3)),
+    }
+    return groups, truth, scores, views
+
+
+def solved(name, groups, scores, views, labels):
+    return tupi.denoise(scores, views, labels, method=settings(name), groups=groups)
+
+
+def known(groups, truth, some=6):
+    rows = np.flatnonzero(groups < some)
+    return tupi.Values(rows, truth[rows])
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_what_a_group_shares_changes_no_ranking(name):
+    groups, truth, scores, views = queries()
+    labels = known(groups, truth)
+    shift = np.random.default_rng(1).normal(size=N)[groups]
+    moved = {"near": views["near"] - 2 * shift[:, None], "junk": views["junk"] + shift[:, None]}
+    before = solved(name, groups, scores, views, labels)
+    after = solved(name, groups, scores + shift, moved, tupi.Values(labels.index, labels.values + shift[labels.index]))
+    np.testing.assert_allclose(after.predictions - shift, before.predictions, atol=1e-4 * scores.std())
+
+
+@pytest.mark.parametrize("name", ["auto", "ridge", "tupi"])
+def test_queries_without_labels_gain_too(name):
+    groups, truth, scores, views = queries(n=400)
+    result = solved(name, groups, scores, views, known(groups, truth, 15))
+    rest = groups >= 15
+    before, after = (
+        tupi.pairwise_accuracy(one[rest], truth[rest], groups=groups[rest]) for one in (scores, result.predictions)
+    )
+    assert after > before + 0.05
+    assert "pairwise accuracy within groups went from" in result.evidence.sentence
+    assert result.evidence.low < after - before < result.evidence.high
+
+
+def test_without_labels_rankings_within_queries_gain():
+    groups, truth, scores, views = queries(n=400)
+    more = views | {"other": views["near"][:, :1] + 0.3 * np.random.default_rng(5).normal(size=(400, 1))}
+    result = tupi.denoise(scores, more, groups=groups)
+    accuracies = [tupi.pairwise_accuracy(one, truth, groups=groups) for one in (scores, result.predictions)]
+    assert accuracies[1] > accuracies[0] + 0.02
+
+
+def test_one_group_of_all_is_no_group():
+    groups, truth, scores, views = queries()
+    labels = known(groups, truth)
+    for given in (labels, tupi.Pairs(labels.index[:-1], labels.index[1:])):
+        one, none = (tupi.denoise(scores, views, given, groups=each).predictions for each in (np.zeros(N), None))
+        np.testing.assert_allclose(one, none, atol=1e-3 * scores.std())
+
+
+def test_comparisons_and_suggestions_are_within_groups():
+    groups, truth, scores, views = queries()
+    rng = np.random.default_rng(2)
+    first, second = np.array([rng.choice(np.flatnonzero(groups == g), 2, False) for g in range(12) for _ in range(3)]).T
+    above = truth[first] > truth[second]
+    pairs = tupi.Pairs(np.where(above, first, second), np.where(above, second, first))
+    result = tupi.denoise(scores, views, pairs, groups=groups)
+    asked = result.suggest(20)
+    assert len(asked) == 20
+    assert (groups[asked[:, 0]] == groups[asked[:, 1]]).all()
+    accuracies = [tupi.pairwise_accuracy(one, truth, groups=groups) for one in (scores, result.predictions)]
+    assert accuracies[1] > accuracies[0] + 0.05
+
+
+def test_pairs_across_groups_never_count():
+    groups, truth, scores, _ = queries()
+    right = [
+        (scores[i] > scores[j]) == (truth[i] > truth[j])
+        for i in range(N)
+        for j in range(i)
+        if groups[i] == groups[j]
+    ]
+    assert tupi.pairwise_accuracy(scores, truth, groups=groups) == pytest.approx(np.mean(right))
+
+
+def test_folds_hold_out_whole_groups():
+    groups, truth, scores, views = queries()
+    problem = make_problem(scores, views, known(groups, truth), groups=groups)
+    folds = list(label_folds(problem.labels))
+    assert len(folds) == 5
+    for fold in folds:
+        assert not set(fold.train.groups) & set(problem.labels.groups[fold.held])
+    assert sorted(np.concatenate([fold.held for fold in folds])) == list(range(len(problem.labels.values)))
+
+
+def test_the_judges_interval_is_wider_where_groups_differ():
+    groups, truth, scores, views = queries()
+    labels = make_problem(scores, views, known(groups, truth, 15), groups=groups).labels
+    metric = metric_of("ranking", labels)
+    gains = np.where(labels.groups % 2, 0.3, -0.3)  # all items of a group agree
+    assert metric.error(gains, labels) > 1.4 * 0.3 / np.sqrt(15) * 0.6
+    assert metric.error(gains, labels) > metric.error(np.random.default_rng(0).permutation(gains), labels)
+
+
+def test_methods_are_judged_within_groups():
+    groups, truth, scores, views = queries()
+    problem = make_problem(scores, views, known(groups, truth, 15), groups=groups)
+    shift = 100.0 * problem.groups.numbers  # would rank all pairs of two groups by their number
+    evidence = judge(lambda labels: truth + shift, problem, problem.labels, True)
+    assert evidence.after == 1.0
+
+
+def test_left_out_groups_are_those_of_a_fit_without_them():
+    model, z = make_model(m=12)
+    groups = np.array([0, 1, 2, 0, 1, 2, 0, 1, 2, 3, 3, 3])
+    own = labelled_model(model.columns, model.shared[:-1], _prior(model), groups=groups)
+    v = np.linspace(0.5, 1.5, 5)
+    after = posterior(own, v, z)
+    found = left_out_groups(z[:, 0], after.duals[:, 0], after.inverses[0], groups)
+    K = own.covariance(v, 0)
+    for i in range(12):
+        for j in range(12):
+            kept = np.flatnonzero((groups != groups[i]) & (np.arange(12) != j))
+            expected = K[i, kept] @ np.linalg.solve(K[np.ix_(kept, kept)], z[kept, 0])
+            assert found[i, j] == pytest.approx(expected, abs=1e-8)
+
+
+def _prior(model):
+    return replace(model.prior, mean=model.prior.mean[:-1], sd=model.prior.sd[:-1])
+
+
+def test_results_keep_groups(tmp_path):
+    groups, truth, scores, views = queries()
+    names = np.array([f"q{k}" for k in groups])
+    result = tupi.denoise(scores, views, known(groups, truth), groups=names)
+    table = result.to_frame()
+    assert table["group"].tolist() == names.tolist()
+    assert table["rank_after"].max() == SIZE
+    assert (table.groupby("group")["rank_before"].min() == 1).all()
+    loaded = tupi.load(result.save(tmp_path / "result.npz"))
+    assert loaded.groups.tolist() == names.tolist()
+    assert tupi.denoise(scores, views).groups is None
+    with pytest.raises(tupi.InputError, match="interval"):
+        result.interval()
+
+
+def test_dask_refuses_groups():
+    pytest.importorskip("dask")
+    groups, _, scores, views = queries()
+    with pytest.raises(tupi.InputError, match="groups: found with Dask; accepted: without"):
+        tupi.denoise(scores, views, method="tupi", engine="dask", groups=groups)
+
+
+def test_compare_is_within_groups():
+    groups, truth, scores, views = queries()
+    found = tupi.compare(scores, views, known(groups, truth, 15), ["ridge"], n_repeats=1, groups=groups)
+    assert found.table["before"][0] == pytest.approx(tupi.pairwise_accuracy(scores, truth, groups=groups), abs=0.02)
+
+
+def test_prepared_predictions_are_relative_and_come_back(small):
+    groups, _, scores, views = queries()
+    prepared = Prepared(make_problem(scores, views, groups=groups))
+    assert np.abs(np.bincount(groups, prepared.f[:, 0])).max() < 1e-9
