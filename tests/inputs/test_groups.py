@@ -65,7 +65,9 @@ def test_a_series_of_groups_is_matched_by_id():
 
 
 def test_pairs_of_two_groups_are_refused():
-    with pytest.raises(tupi.InputError, match=r"1 pair\(s\) .*items 1 and 3, in groups b and c.*accepted: pairs within"):
+    with pytest.raises(
+        tupi.InputError, match=r"1 pair\(s\) .*items 1 and 3, in groups b and c.*accepted: pairs within"
+    ):
         grouped().of(Pairs(np.array([0, 1]), np.array([2, 3])))
 
 
@@ -73,7 +75,7 @@ def test_labels_that_are_alone_in_their_group_are_counted_and_rank_nothing():
     labels = Values(np.array([0, 2, 3, 4]), np.array([1.0, 4.0, 9.0, 2.0]))
     with pytest.warns(UserWarning, match="2 of 4 labels are the only one of their group"):
         found = grouped().of(labels)
-    used = relative_labels(found)
+    used = relative_labels(found, grouped())
     assert used.index.tolist() == [0, 2]
     assert used.values.tolist() == [-1.5, 1.5]
     with pytest.raises(tupi.InputError, match="no two labelled items of one group differ"):

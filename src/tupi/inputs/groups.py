@@ -1,12 +1,16 @@
 """Groups: items that are compared with one another only, such as the results of one query.
 
-What is compared within groups only must not depend on what a whole group shares. So predictions, views and labels are
-taken relative to the mean of their group, here and nowhere else; what is learnt from them holds for all groups.
+Nothing compares items of two groups. But what is learnt from one group is to hold for the others, and for that it
+matters whether the levels of groups mean anything. Some predictors score each query on a scale of its own; what a whole
+group shares then only stands in the way, and predictions, views and labels are taken relative to the mean of their
+group. Others give each item a score that means the same everywhere; differences between groups then teach as much as
+differences within them. The views tell which is the case, without labels: see `Levels`.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,9 +23,14 @@ from tupi.inputs.ids import check_unique, few, match
 from tupi.inputs.labels import Labels, Pairs, Values, entries, ranks_something
 from tupi.inputs.numbers import is_masked, unmasked
 from tupi.inputs.sources import Source
+from tupi.inputs.views import View
 from tupi.runtime.errors import InputError
 
 BLOCK = 8192  # rows read at once
+SAMPLE = 4000  # items by which the levels of groups are judged, about
+FOLDS, LEAST_GROUPS = 5, 10  # fewer groups say nothing about levels
+LEAST_MORE = 0.05  # share of variance by which views must explain more: without good reason, groups are left alone
+PENALTY = 0.1  # of ridge regression on columns of deviation one, for each item
 Array = NDArray[Any]
 Positions = NDArray[np.int64]
 
@@ -36,18 +45,30 @@ class Groups:
         The group of each item, numbered from 0.
     ids : ndarray
         What the user calls the group of each item.
+    levels : bool
+        Whether the levels of groups mean something, so that items count as they are.
     """
 
     numbers: Positions
     ids: Array
+    levels: bool = False
 
     @property
     def n(self) -> int:
         """How many groups there are."""
         return int(self.numbers.max()) + 1
 
+    def among(self, items: Positions) -> Groups:
+        """Return the groups of some items."""
+        return Groups(self.numbers[items], self.ids[items], self.levels)
+
     def relative(self, rows: Any) -> Any:
-        """Return rows less the mean of their group: an array, or a source whose rows are read when they are wanted."""
+        """Return rows as they count: less the mean of their group, unless the levels of groups mean something.
+
+        Rows of an array come back as an array; those of a source are read when they are wanted.
+        """
+        if self.levels:
+            return rows
         relative = Relative(rows, self.numbers)
         return relative if isinstance(rows, Source) else relative[:]
 
@@ -76,6 +97,76 @@ class Groups:
                 stacklevel=2,
             )
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """Whether the levels of groups mean something.
+
+    They do if the views explain predictions of other groups better as they are than relative to their group, by ridge
+    regression: predictors and views with a scale of their own in each group would then be of no use. Labels that are
+    values must agree: their correlation with the predictions must not be lower than it is within groups.
+
+    Attributes
+    ----------
+    initial : ndarray of shape (n,)
+        The predictions.
+    views : sequence of View
+        As they are.
+    groups : Groups
+        The group of each item.
+    """
+
+    initial: Array
+    views: Sequence[View]
+    groups: Groups
+
+    def mean_something(self, labels: Labels | None) -> bool:
+        """Return whether they do."""
+        plain, relative = self.shares()
+        if plain <= max(relative, 0.0) + LEAST_MORE:
+            return False
+        return not isinstance(labels, Values) or self._agreement(labels, False) >= self._agreement(labels, True)
+
+    def shares(self) -> tuple[float, float]:
+        """Return the share of the predictions that the views explain as they are, and relative to groups."""
+        means = np.bincount(self.groups.numbers, self.initial) / np.bincount(self.groups.numbers)
+        place = np.argsort(np.argsort(means))[self.groups.numbers]  # of each item's group, by content and not by order
+        every = -(-len(self.initial) // SAMPLE)
+        rows = np.flatnonzero((place % every == 0) & np.logical_and.reduce([view.present for view in self.views]))
+        fold = place[rows] // every % FOLDS
+        if len(np.unique(self.groups.numbers[rows])) < LEAST_GROUPS:
+            return 0.0, 0.0
+        H = np.hstack([view.rows(rows) for view in self.views])
+        own = np.unique(self.groups.numbers[rows], return_inverse=True)[1]
+        f = self.initial[rows] - self.initial[rows].mean()
+        return explained(f, H, fold), explained(Relative(f, own)[:], Relative(H, own)[:], fold)
+
+    def _agreement(self, labels: Values, within: bool) -> float:
+        """Return the correlation of values with predictions; 0 where one of them is constant."""
+        columns = [self.initial[labels.index], labels.values]
+        if within:
+            own = np.unique(labels.groups, return_inverse=True)[1]
+            columns = [Relative(column, own)[:] for column in columns]
+        first, second = (column - column.mean() for column in columns)
+        size = np.linalg.norm(first) * np.linalg.norm(second)
+        return float(first @ second / size) if size > 0 else 0.0
+
+
+def explained(f: Array, H: Array, fold: Positions) -> float:
+    """Return the share of the variance of f that ridge regression on H explains, of folds that it was not fitted to."""
+    deviation = H.std(axis=0)
+    H = H[:, deviation > 0] / deviation[deviation > 0]
+    left = f.copy()
+    for k in range(FOLDS):
+        X, held = H[fold != k], H[fold == k]
+        # The smaller of the two systems of equations that ridge regression can be solved by.
+        wide = X.shape[1] > len(X)
+        inner = (X @ X.T if wide else X.T @ X) + PENALTY * len(X) * np.eye(min(X.shape))
+        y = f[fold != k]
+        w = X.T @ np.linalg.solve(inner, y) if wide else np.linalg.solve(inner, X.T @ y)
+        left[fold == k] -= held @ w
+    return 1.0 - float(np.sum(left**2)) / max(float(np.sum(f**2)), np.finfo(float).tiny)
 
 
 class Relative(Source):
@@ -149,13 +240,13 @@ def as_groups(groups: Any, n: int, index: pd.Index | None) -> Groups | None:
     return Groups(numbers.astype(np.int64), array)
 
 
-def relative_labels(labels: Labels) -> Labels:
+def relative_labels(labels: Labels, groups: Groups | None) -> Labels:
     """Return labels as methods that know no groups can use them.
 
-    If there are groups, values are less the mean of those of their group, and such as are alone in it are left out:
-    they rank nothing. Whatever is fitted to some of the labels must come here with these alone.
+    Unless the levels of groups mean something, values are less the mean of those of their group, and such as are alone
+    in it are left out: they rank nothing. Whatever is fitted to some of the labels must come here with these alone.
     """
-    if isinstance(labels, Pairs) or labels.groups is None:
+    if groups is None or groups.levels or isinstance(labels, Pairs):
         return labels
     found = entries(labels, _in_company(labels))
     assert isinstance(found, Values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from tupi.inputs.checks import check_magnitude, check_prediction_shape, check_predictions, check_taking_part
 from tupi.inputs.classes import check_names, class_numbers
 from tupi.inputs.frames import PANDAS, as_pandas, library_of
-from tupi.inputs.groups import Groups, as_groups
+from tupi.inputs.groups import Groups, Levels, as_groups
 from tupi.inputs.labels import Labels, Pairs, Values, as_labels
 from tupi.inputs.numbers import as_numbers
 from tupi.inputs.tables import Encoding
-from tupi.inputs.views import View, as_views, named_views
+from tupi.inputs.views import View, as_views, named_views, varying
 from tupi.runtime.errors import InputError, nearest
 
 TASKS = ("ranking", "regression", "classification")
@@ -47,7 +47,8 @@ class Problem:
     library : str
         The dataframe library that the predictions, or else the views, were of.
     groups : Groups or None
-        Which items are compared with one another, if not all are; the views are then relative to their group.
+        Which items are compared with one another, if not all are; the views are relative to their group, unless the
+        levels of groups mean something.
     """
 
     initial: NDArray[np.float64]
@@ -87,7 +88,8 @@ class Problem:
         """The predictions as (n, c), in the space where they are denoised.
 
         Probabilities become logarithms minus their row's mean: classes then compare on one scale, and a softmax
-        brings them back. Scores are less the mean of their group, if there are groups. Everything else stays as it is.
+        brings them back. Scores are relative to their group, if there are groups whose levels mean nothing. Everything
+        else stays as it is.
         """
         if self.groups is not None:
             return self.groups.relative(self.initial)[:, None]
@@ -145,7 +147,11 @@ def make_problem(
     grouped = as_groups(groups, len(initial), index)
     if grouped is not None and checked is not None:
         checked = grouped.of(checked)
-    views, encodings = as_views(features, len(initial), index, impute, grouped)
+    views, encodings = as_views(features, len(initial), index, impute)
+    if grouped is not None:
+        grouped = replace(grouped, levels=Levels(initial, views, grouped).mean_something(checked))
+        if not grouped.levels:
+            views = varying([View(view.name, grouped.relative(view.source), impute) for view in views])
     problem = Problem(
         initial=initial,
         views=views,

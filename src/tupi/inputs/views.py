@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from tupi.inputs.checks import Gaps, check_finite, check_row_count, check_whole_rows, present_rows, varying_views
 from tupi.inputs.files.reading import READ_TABLES, read_table, suffix_of
 from tupi.inputs.frames import as_pandas
-from tupi.inputs.groups import Groups
 from tupi.inputs.ids import check_unique, match
 from tupi.inputs.numbers import as_numbers, unmasked
 from tupi.inputs.sources import Source, as_source
@@ -260,7 +259,7 @@ def _mixed_table(values: Any) -> pd.DataFrame | None:
 
 
 def as_views(
-    features: Any, n: int, index: pd.Index | None = None, impute: str | None = None, groups: Groups | None = None
+    features: Any, n: int, index: pd.Index | None = None, impute: str | None = None
 ) -> tuple[tuple[View, ...], dict[str, Encoding]]:
     """Check the features in any accepted form; return them as views, and the encodings of those that are not numbers.
 
@@ -275,8 +274,6 @@ def as_views(
         are left out with a warning.
     impute : {None, "median"}
         See `View`.
-    groups : Groups, optional
-        Whose means the views are relative to.
     """
     check_impute(impute)
     views, encodings = [], {}
@@ -287,9 +284,14 @@ def as_views(
         if encoding is not None:
             encodings[name] = encoding
         check_row_count(name, len(matrix), n)
-        views.append(View(name, matrix if groups is None else groups.relative(matrix), impute))
-    varying = varying_views({view.name: view.constant for view in views})
-    return tuple(view for view in views if view.name in varying), encodings
+        views.append(View(name, matrix, impute))
+    return varying(views), encodings
+
+
+def varying(views: Sequence[View]) -> tuple[View, ...]:
+    """Return the views that vary over the items; warn of the others."""
+    names = varying_views({view.name: view.constant for view in views})
+    return tuple(view for view in views if view.name in names)
 
 
 def _in_order(name: str, values: pd.DataFrame | pd.Series, index: pd.Index) -> pd.DataFrame | pd.Series:

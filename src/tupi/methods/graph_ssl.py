@@ -115,7 +115,7 @@ def _predictor(prepared: Prepared, k: int, alpha: float, rows: NDArray[np.int64]
         if isinstance(train, Pairs):
             gram, asked = _comparisons(train, len(rows))
             return np.linalg.solve(_noise(edges) * np.eye(len(rows)) + K @ gram.toarray(), K @ asked)[:, 0]
-        train = relative_labels(train)
+        train = relative_labels(train, prepared.problem.groups)
         Y = _targets(train, prepared)
         F = _ratio(G[:, train.index] @ Y, Y)
         return F if prepared.problem.task == "classification" else F[:, 0]

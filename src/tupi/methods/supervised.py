@@ -100,7 +100,7 @@ def known_items(method: Method, prepared: Prepared, labels: Labels | None, pairs
         raise InputError(
             f"labels: method {method.name!r} needs labelled items that have features; found none whose labels differ."
         )
-    among = relabel(relative_labels(useful), prepared.items)
+    among = relabel(relative_labels(useful, prepared.problem.groups), prepared.items)
     rows = labelled_items(among)
     return Known(rows, relabel(among, rows))
 

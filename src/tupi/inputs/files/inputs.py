@@ -191,7 +191,8 @@ def read_inputs(
     known = Sheet.read("labels", labels) if labels is not None and is_table(labels) else None
     group, grouping = _grouping(group, [base, *sheets.values()])
     sheets = {
-        name: _without_columns(sheet, (group, RELEVANCE if sheet.is_letor else None)) for name, sheet in sheets.items()
+        name: _without_columns(sheet, (group, RELEVANCE, QUERY) if sheet.is_letor else (group,))
+        for name, sheet in sheets.items()
     }
     base = None if base is None else _without_columns(base, (group,))
     if known is not None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tupi.blocks.home import Kept, Rows, reads_views
 from tupi.embedding.anchors import Near
-from tupi.inputs.groups import Relative
+from tupi.inputs.groups import Groups, Relative
 from tupi.judging.gain import Gain, mean_gain, pair_gain
 from tupi.methods.auto.fitting import Fused
 from tupi.methods.auto.guard import (
@@ -49,7 +49,7 @@ class Scale:
         ``columns * scale + shift`` are predictions, or centred logarithms of probabilities.
     probabilities : bool
         Whether they are class probabilities.
-    groups : ndarray of int, optional
+    groups : Groups, optional
         The group of each item, if rankings are within groups.
     """
 
@@ -57,7 +57,7 @@ class Scale:
     scale: Array
     shift: Array
     probabilities: bool
-    groups: Positions | None = None
+    groups: Groups | None = None
 
 
 # Passes: functions of one block of items.
@@ -251,11 +251,11 @@ class RankingAnswer(ScoreAnswer):
         held_out, groups = self.fused.left_out.held_out[:, 0], self.fused.groups
         if groups is None:
             return correlation(held_out, self.values), len(self.values)
-        return correlation(Relative(held_out, groups)[:], self.values), len(groups) - groups.max()
+        return correlation(*(Relative(one, groups)[:] for one in (held_out, self.values))), len(groups) - groups.max()
 
     def expected(self) -> Kept | None:
-        """Return what the process expects, in the units of the labels; nothing of groups, whose means are unknown."""
-        if self.fused.groups is not None:
+        """Return what the process expects, in the units of the labels; nothing if these are relative to groups."""
+        if self.scale.groups is not None and not self.scale.groups.levels:
             return None
         units = {"scale": float(self.values.std()), "shift": float(self.values.mean())}
         return self.problem.home.each(in_units, self.answers, **units)

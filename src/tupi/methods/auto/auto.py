@@ -136,7 +136,7 @@ class Auto(Method):
         problem = prepared.problem
         useful = None if labels is None else subset(labels, prepared.items)
         among = None if useful is None else relabel(useful, prepared.items)
-        groups = None if problem.groups is None else problem.groups.numbers[prepared.items]
+        groups = None if problem.groups is None else problem.groups.among(prepared.items)
         scale = Scale(problem.task, prepared.scale, prepared.shift, problem.are_probabilities, groups)
         with one_blas_thread():  # several would round differently, and the answer must not depend on how many there are
             base = label_free_of(prepared)
@@ -305,7 +305,7 @@ def view_p_values(prepared: Prepared) -> Array:
 def fitted(base: LabelFree, labels: Labels, scale: Scale) -> tuple[Answer, Positions]:
     """Fit the process to labels of any kind; also return which items it was fitted to."""
     most = most_labels(base.home.n)
-    labels = relative_labels(labels)
+    labels = relative_labels(labels, scale.groups)
     if isinstance(labels, Pairs):
         return _from_pairs(base, labels, scale, most)
     place = np.empty(base.home.n, np.int64)
@@ -324,7 +324,8 @@ def fitted(base: LabelFree, labels: Labels, scale: Scale) -> tuple[Answer, Posit
     z = ((values - values.mean()) / values.std())[:, None]
     kind = RegressionAnswer if scale.task == "regression" else RankingAnswer
     groups = None if labels.groups is None else np.unique(labels.groups[used], return_inverse=True)[1]
-    fused = with_expert(base, fit_values(base, labelled, z, groups=groups), z)
+    levels = scale.groups is None or scale.groups.levels
+    fused = with_expert(base, fit_values(base, labelled, z, groups=groups, levels=levels), z)
     return kind(base, scale, fused, len(values), values), rows
 
 
@@ -339,7 +340,7 @@ def _from_pairs(base: LabelFree, labels: Pairs, scale: Scale, most: int) -> tupl
     compared = np.unique(np.concatenate([higher, lower]))
     higher, lower = np.searchsorted(compared, higher), np.searchsorted(compared, lower)
     rows = base.order[compared]
-    groups = None if scale.groups is None else np.unique(scale.groups[rows], return_inverse=True)[1]
+    groups = None if scale.groups is None else np.unique(scale.groups.numbers[rows], return_inverse=True)[1]
     fused = fit_pairs(base, pick_features(base, rows), higher, lower, groups)
     return ComparisonAnswer(base, scale, fused, len(higher), higher, lower), rows
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from tupi.embedding.relevance import evenly
+from tupi.inputs.groups import Groups
 from tupi.methods.auto.fitting import Fused, Linear, Process
 from tupi.methods.auto.kernels import kernels, pick_features
 from tupi.methods.auto.labelfree import LabelFree
@@ -57,7 +58,7 @@ def suggest_items(problem: LabelFree, fused: Fused, noise: float, labelled: Posi
 
 
 def suggest_pairs(
-    problem: LabelFree, fused: Fused, asked: NDArray[np.int64], groups: Positions | None = None
+    problem: LabelFree, fused: Fused, asked: NDArray[np.int64], grouped: Groups | None = None
 ) -> NDArray[np.int64]:
     """Return pairs, shape (k, 2), in the order in which comparing them would lower the sum of all variances most.
 
@@ -71,10 +72,11 @@ def suggest_pairs(
         The process.
     asked : ndarray of shape (k, 2)
         Pairs that were compared already.
-    groups : ndarray of int, optional
+    grouped : Groups, optional
         The group of each item, if pairs must be within groups.
     """
     pool = problem.evenly(PAIR_POOL)
+    groups = None if grouped is None else grouped.numbers
     if groups is not None:  # all items of some groups
         size, first = np.bincount(groups), np.unique(groups[problem.order], return_index=True)[1]
         named = np.argsort(first)[evenly(len(first), max(1, int(PAIR_POOL / size.mean())))]

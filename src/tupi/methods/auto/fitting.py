@@ -248,6 +248,7 @@ def fit_values(
     mean: Chances | None = None,
     constant: float = 1.0,
     groups: Positions | None = None,
+    levels: bool = True,
 ) -> Fused:
     """Fit the process to values.
 
@@ -264,7 +265,9 @@ def fit_values(
     constant : float
         Prior variance of a shift.
     groups : ndarray of shape (m,), optional
-        The group of each labelled item, if each group has a shift of its own.
+        The group of each labelled item, by which labels are left out.
+    levels : bool
+        Whether the labels of all groups share one shift; otherwise each group has its own.
     """
     found = kernels(problem, labelled)
     columns, shared = found.of_columns(labelled), found.within()
@@ -272,7 +275,7 @@ def fit_values(
     some = evenly(len(z), int(CHOOSING_LABELS / z.shape[1] ** (1 / 3)))  # outputs agree on variances
 
     def fitted(columns: Array, residuals: Array) -> tuple[Model, Array, Any]:
-        model = labelled_model(columns, shared, found.prior, constant, groups)
+        model = labelled_model(columns, shared, found.prior, constant, None if levels else groups)
         v = model.among(some).most_likely(residuals[some])
         return model, v, posterior(model, v, residuals)
 
@@ -289,7 +292,7 @@ def fit_values(
         if len(z) < FEW or odds < REVERSAL:
             found, columns, function, residuals = held, held_columns, held_mean, rest
             model, v, after = held_model, v_held, held_after
-    process = Process(function, found.columns, 0, columns, v[:-1], after.duals, 0.0 if groups is not None else constant)
+    process = Process(function, found.columns, 0, columns, v[:-1], after.duals, constant if levels else 0.0)
     left_out = judged_apart(model, after, z, z - residuals, groups)
     nothing = np.empty(0, np.int64)
     return Fused(found, process, list(after.inverses), float(v[-1]), left_out, np.empty(0), nothing, groups=groups)
