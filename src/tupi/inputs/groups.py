@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tupi.inputs.frames import as_pandas
 from tupi.inputs.ids import check_unique, few, match
-from tupi.inputs.labels import Labels, Pairs, Values, entries, ranks_something
+from tupi.inputs.labels import Labels, Pairs, Values, entries, n_labels, ranks_something
 from tupi.inputs.numbers import is_masked, unmasked
 from tupi.inputs.sources import Source
 from tupi.inputs.views import View
@@ -92,7 +92,7 @@ class Groups:
             )
         if alone := int(np.sum(~_in_company(found))) if isinstance(found, Values) else 0:
             warnings.warn(
-                f"labels: {alone} of {len(found.groups)} labels are the only one of their group, and rank nothing.",
+                f"labels: {alone} of {n_labels(found)} labels are the only one of their group, and rank nothing.",
                 UserWarning,
                 stacklevel=2,
             )
@@ -146,7 +146,7 @@ class Levels:
         """Return the correlation of values with predictions; 0 where one of them is constant."""
         columns = [self.initial[labels.index], labels.values]
         if within:
-            own = np.unique(labels.groups, return_inverse=True)[1]
+            own = np.unique(self.groups.numbers[labels.index], return_inverse=True)[1]
             columns = [Relative(column, own)[:] for column in columns]
         first, second = (column - column.mean() for column in columns)
         size = np.linalg.norm(first) * np.linalg.norm(second)
@@ -274,5 +274,6 @@ def members(groups: Positions) -> list[Positions]:
 
 def _in_company(labels: Values) -> NDArray[np.bool_]:
     """Return which values are not the only one of their group."""
+    assert labels.groups is not None
     _, numbers, counts = np.unique(labels.groups, return_inverse=True, return_counts=True)
     return counts[numbers] > 1

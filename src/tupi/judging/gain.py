@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +59,7 @@ def pair_gain(
     old, new = ranked_right(before), ranked_right(after)
     total, gained = len(old), (new - old).sum()
 
-    def jackknife(touching: Array, lost: Array) -> float:
+    def jackknife(touching: NDArray[Any], lost: NDArray[Any]) -> float:
         usable = (touching > 0) & (touching < total)
         k = usable.sum()
         if k < 3:

@@ -116,6 +116,7 @@ def _predictor(prepared: Prepared, k: int, alpha: float, rows: NDArray[np.int64]
             gram, asked = _comparisons(train, len(rows))
             return np.linalg.solve(_noise(edges) * np.eye(len(rows)) + K @ gram.toarray(), K @ asked)[:, 0]
         train = relative_labels(train, prepared.problem.groups)
+        assert isinstance(train, Values)
         Y = _targets(train, prepared)
         F = _ratio(G[:, train.index] @ Y, Y)
         return F if prepared.problem.task == "classification" else F[:, 0]

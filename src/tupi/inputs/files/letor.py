@@ -34,7 +34,8 @@ def is_letor(path: Path) -> bool:
 
 def read_letor(path: Path) -> pd.DataFrame:
     """Return the table."""
-    relevance, queries, rows, columns, values = [], [], [], [], []
+    queries: list[str] = []
+    relevance, rows, columns, values = [], [], [], []
     with opened(path) as file:
         for number, line in enumerate(file, 1):
             fields = line.partition(b"#")[0].decode("utf-8", "replace").split()
