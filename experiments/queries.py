@@ -3,8 +3,9 @@
 The data are those of LightGBM's example of ranking: 251 queries with some 15 judged results each. A rank SVM on half of
 the features learns from 30 queries and scores the results of the others; the other half of the features is the view.
 All results of 20 of these queries are labelled. NDCG@10 is the mean over queries, of the 201 without labels and of all
-221. LightGBM's ranker learns from the same labels, with the scores and the view as its features, if it is installed
-(`pip install "tupi[boost]"`).
+221. In "shifted" rows a number of its own was added to all scores of a query, three times as large as the scores'
+deviation, as by a predictor that scores each query on its own scale. LightGBM's ranker learns from the same labels,
+with the scores and the view as its features, if it is installed (`pip install "tupi[boost]"`).
 
     TUPI_DATA=folder python experiments/queries.py [--seeds 10]
 """
@@ -18,6 +19,7 @@ import numpy as np
 
 import tupi
 from tupi.inputs.groups import pairs_within
+from tupi.inputs.problem import make_problem
 from tupi.rankers import RankSVM
 
 TRAINING, LABELLED = 30, 20
@@ -43,7 +45,7 @@ def lightgbm_scores(scores, view, y, query, labelled):
 
 
 def trial(X, y, query, seed):
-    """Return NDCG@10 of each ranking, of queries without labels and of all."""
+    """Return whether the levels of queries count, and NDCG@10 of each ranking, of queries without labels and of all."""
     rng = np.random.default_rng(seed)
     columns, queries = rng.permutation(X.shape[1]), rng.permutation(np.unique(query))
     half = len(columns) // 2
@@ -52,15 +54,19 @@ def trial(X, y, query, seed):
     scores, view, y, query = scores[rows], X[rows][:, columns[half:]], y[rows], query[rows]
     labelled = np.isin(query, queries[TRAINING : TRAINING + LABELLED])
     known = tupi.Values(np.flatnonzero(labelled), y[labelled])
+    shifts = 3 * scores.std() * rng.normal(size=query.max() + 1)[query]
     found = {
         "the scores": scores,
         "auto, no labels": tupi.denoise(scores, {"view": view}, groups=query).predictions,
         "auto, labels": tupi.denoise(scores, {"view": view}, known, groups=query).predictions,
         "auto, labels, groups not told": tupi.denoise(scores, {"view": view}, known).predictions,
+        "auto, labels, shifted": tupi.denoise(scores + shifts, {"view": view}, known, groups=query).predictions,
+        "auto, labels, shifted, groups not told": tupi.denoise(scores + shifts, {"view": view}, known).predictions,
     }
     if importlib.util.find_spec("lightgbm") is not None:
         found["LightGBM's ranker, labels"] = lightgbm_scores(scores, view, y, query, labelled)
-    return {
+    levels = make_problem(scores, {"view": view}, known, groups=query).groups.levels
+    return levels, {
         name: [tupi.ndcg(new[~labelled], y[~labelled], query[~labelled]), tupi.ndcg(new, y, query)]
         for name, new in found.items()
     }
@@ -73,7 +79,9 @@ def main():
     data = np.load(Path(os.environ.get("TUPI_DATA", "data")) / "queries.npz")
     X, y, query = data["X"].astype(np.float64), data["y"], data["query"]
     trials = [trial(X, y, query, seed) for seed in range(seeds)]
-    print(f"NDCG@10, per cent, mean over {seeds} seeds")
+    told = sum(levels for levels, _ in trials)
+    trials = [found for _, found in trials]
+    print(f"NDCG@10, per cent, mean over {seeds} seeds; in {told} of them the levels of queries count")
     print("| ranking | queries without labels | worst gain | all queries |")
     print("|---|---|---|---|")
     before = 100 * np.array([one["the scores"] for one in trials])

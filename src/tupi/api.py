@@ -15,7 +15,7 @@ from tupi.cluster.result import DistributedDenoised
 from tupi.embedding.hsic import DEFAULTS, dependence_table, view_dependence
 from tupi.embedding.prepared import Prepared, Progress, silent
 from tupi.inputs.checks import check_seed
-from tupi.inputs.labels import Labels
+from tupi.inputs.labels import Labels, Pairs
 from tupi.inputs.problem import make_problem, standardize
 from tupi.inputs.tables import columns_table
 from tupi.inputs.types import Column, DaskClient, Features, Lazy, Table
@@ -160,7 +160,7 @@ def denoise_prepared(prepared: Prepared, method: Method, callback: Watch | None 
         task=problem.task,
         index=problem.index,
         classes=problem.classes,
-        notes=fit.notes,
+        notes=fit.notes + _weights_note(problem.labels, method),
         uncertainty=_of_everyone(prepared, fit.uncertainty),
         expected=_of_everyone(prepared, fit.expected),
         left_out_errors=fit.left_out_errors,
@@ -169,6 +169,13 @@ def denoise_prepared(prepared: Prepared, method: Method, callback: Watch | None 
         suggested=None if fit.suggested is None else prepared.items[fit.suggested],
         groups=None if problem.groups is None else problem.groups.ids,
     )
+
+
+def _weights_note(labels: Labels | None, method: Method) -> tuple[str, ...]:
+    """Return a sentence if comparisons have weights that the method does not use."""
+    if not isinstance(labels, Pairs) or labels.weights is None or isinstance(method, Auto):
+        return ()
+    return (f"Method {method.name!r} counts each comparison once, whatever its weight; 'auto' uses weights.",)
 
 
 def _of_everyone(prepared: Prepared, values: np.ndarray | None) -> np.ndarray | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -29,7 +30,8 @@ class Values:
     Parameters
     ----------
     index : array_like of int or of ids
-        Positions of the labelled items, each at most once. Text is ids of the predictions' index; ids that are whole
+        Positions of the labelled items; of an item that occurs more than once the mean counts. Text is ids of the
+        predictions' index; ids that are whole
         numbers would be taken for positions, so give such labels as a Series.
     values : array_like
         Their target values; for classification the class: a column's name if the predictions have names, and its
@@ -54,16 +56,31 @@ class Pairs:
     Parameters
     ----------
     higher, lower : array_like of int or of ids
-        Positions of the items compared, or their ids if these are text; the same comparison may occur more than once.
+        Positions of the items compared, or their ids if these are text. The same comparison may occur more than once,
+        and in both orders: people disagree.
+    weights : array_like of float, optional
+        As how many answers each comparison counts, such as how many people gave it; None: one each.
+    tied : array_like of bool, optional
+        Which of the two were said to be equal: such an answer counts half in either order.
     """
 
     higher: NDArray[np.int64]
     lower: NDArray[np.int64]
+    weights: NDArray[np.float64] | None = field(default=None, kw_only=True)
+    tied: NDArray[np.bool_] | None = field(default=None, kw_only=True)
     groups: NDArray[np.int64] | None = field(default=None, kw_only=True)  # of the pairs, once a problem has them
 
     if TYPE_CHECKING:  # the dataclass writes the same, but for the types
 
-        def __init__(self, higher: Column, lower: Column, *, groups: NDArray[np.int64] | None = None) -> None: ...
+        def __init__(
+            self,
+            higher: Column,
+            lower: Column,
+            *,
+            weights: Column | None = None,
+            tied: Column | None = None,
+            groups: NDArray[np.int64] | None = None,
+        ) -> None: ...
 
 
 Labels: TypeAlias = Values | Pairs
@@ -154,7 +171,13 @@ def _pairs_by_id(labels: Pairs, index: pd.Index | None) -> Pairs:
     match("labels", higher.append(lower), index)
     known = np.asarray(higher.isin(index) & lower.isin(index))
     check_pairs_left("labels", known, higher.append(lower).difference(index, sort=False))
-    return Pairs(index.get_indexer(higher[known]), index.get_indexer(lower[known]))
+    weights, tied = (_per_pair(name, getattr(labels, name), len(known)) for name in ("weights", "tied"))
+    return Pairs(
+        index.get_indexer(higher[known]),
+        index.get_indexer(lower[known]),
+        weights=None if weights is None else weights[known],
+        tied=None if tied is None else tied[known],
+    )
 
 
 def _text_ids(name: str, items: Any, index: pd.Index | None) -> pd.Index | None:
@@ -191,10 +214,6 @@ def _check_values(labels: Values, n: int, convert: Callable[[Array], Array]) -> 
     values = _one_dimensional(labels.values)
     if len(values) != len(index):
         raise InputError(f"labels: found {len(index)} positions and {len(values)} values; accepted: as many of each.")
-    if len(np.unique(index)) < len(index):
-        order = np.sort(index)
-        twice = order[1:][order[1:] == order[:-1]][0]
-        raise InputError(f"labels.index: item {twice} occurs more than once; accepted: each item once.")
     if is_masked(labels.values):
         known = ~np.ma.getmaskarray(labels.values)
         index, values = index[known], np.asarray(labels.values)[known]
@@ -202,6 +221,7 @@ def _check_values(labels: Values, n: int, convert: Callable[[Array], Array]) -> 
     if not np.isfinite(values).all():
         bad = index[~np.isfinite(values)][0]
         raise InputError(f"labels.values: the label of item {bad} is not finite; accepted: finite numbers.")
+    index, values = _one_per_item(index, values, convert)
     if len(np.unique(values)) < 2:
         raise InputError(
             f"labels: found {len(np.unique(values))} distinct value(s) in {len(values)} label(s); "
@@ -219,13 +239,48 @@ def _check_pairs(labels: Pairs, n: int) -> Pairs:
         raise InputError("labels: found no pairs; accepted: at least one.")
     if (same := higher[higher == lower]).size:
         raise InputError(f"labels: item {same[0]} is compared with itself; accepted: two different items.")
-    forward, backward = higher * n + lower, lower * n + higher
-    if (both := np.intersect1d(forward, backward)).size:
+    weights, tied = (_per_pair(name, getattr(labels, name), len(higher)) for name in ("weights", "tied"))
+    if weights is not None and not ((weights > 0) & np.isfinite(weights)).all():
+        raise InputError(f"labels.weights: found {weights.min():g}; accepted: finite numbers above 0.")
+    if tied is None or not (tied := tied.astype(bool)).any():
+        return Pairs(higher, lower, weights=weights)
+    if tied.all():
+        raise InputError(f"labels: all {len(tied)} pairs are tied; accepted: some of which one item is the higher one.")
+    # Half an answer in either order pulls neither way, and draws the two together.
+    weights = np.where(tied, 0.5, 1.0) * (1.0 if weights is None else weights)
+    return Pairs(
+        np.concatenate([higher, lower[tied]]),
+        np.concatenate([lower, higher[tied]]),
+        weights=np.concatenate([weights, weights[tied]]),
+    )
+
+
+def _per_pair(name: str, given: Any, size: int) -> NDArray[np.float64] | None:
+    """Return what was given for each pair as numbers, or complain."""
+    if given is None:
+        return None
+    found = as_numbers(f"labels.{name}", as_pandas(f"labels.{name}", given)).astype(np.float64)
+    if found.shape != (size,) or np.isnan(found).any():
         raise InputError(
-            f"labels: items {both[0] // n} and {both[0] % n} are each said to be the higher one; "
-            "accepted: pairs that do not contradict one another."
+            f"labels.{name}: found shape {found.shape} for {size} pairs, or gaps; accepted: one entry for each pair."
         )
-    return Pairs(higher, lower)
+    return found
+
+
+def _one_per_item(index: NDArray[np.int64], values: Array, convert: Callable[[Array], Array]) -> tuple[Array, Array]:
+    """Return the mean of the values of each item that has several; of classes these must agree."""
+    items, place, counts = np.unique(index, return_inverse=True, return_counts=True)
+    if len(items) == len(index):
+        return index, values
+    means = np.bincount(place, values) / counts
+    if convert is not as_targets and len(differ := items[np.bincount(place, values != means[place]) > 0]):
+        raise InputError(f"labels: item {differ[0]} is said to be of several classes; accepted: one class for an item.")
+    warnings.warn(
+        f"labels: {np.count_nonzero(counts > 1)} item(s) have several values, of which the mean counts.",
+        UserWarning,
+        stacklevel=2,
+    )
+    return items, means if convert is as_targets else means.astype(values.dtype)
 
 
 def labelled_items(labels: Labels) -> NDArray[np.int64]:
