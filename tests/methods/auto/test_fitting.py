@@ -127,25 +127,6 @@ def test_how_many_labels_are_used_falls_with_the_number_of_items():
     assert most_labels(10**8) == 200
 
 
-def test_answers_that_are_turned_around_are_noticed_and_do_less_harm(monkeypatch):
-    rng = np.random.default_rng(4)
-    truth = rng.normal(size=300)
-    scores = truth + rng.normal(size=300)
-    views = {name: truth[:, None] + 0.6 * rng.normal(size=(300, 2)) for name in "ab"}
-    first, second = rng.integers(0, 60, (2, 300))
-    first, second = first[first != second], second[first != second]
-    above = (truth[first] > truth[second]) ^ (rng.random(len(first)) < 0.3)
-    pairs = tupi.Pairs(np.where(above, first, second), np.where(above, second, first))
-    aware = tupi.denoise(scores, views, pairs, guard=False)
-    assert aware.params["flips"] > 0
-    assert "are taken to be turned around" in aware.notes[0]
-    monkeypatch.setattr("tupi.methods.auto.fitting.TRIED_FLIPS", ())
-    trusting = tupi.denoise(scores, views, pairs, guard=False)
-    assert trusting.params["flips"] == 0
-    better, worse = (tupi.pairwise_accuracy(one.predictions[60:], truth[60:]) for one in (aware, trusting))
-    assert better > worse
-
-
 def test_other_methods_say_that_they_count_each_comparison_once(small):
     _, scores, views = small
     pairs = tupi.Pairs(range(0, 20), range(20, 40), weights=np.arange(1, 21))

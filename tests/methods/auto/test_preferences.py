@@ -5,12 +5,10 @@ from scipy.special import expit
 
 from tupi.methods.auto.preferences import (
     SCALE,
-    TRIED_FLIPS,
     PreferencePosterior,
     differences,
     fit_preferences,
     left_out_comparisons,
-    log_posterior_of_flips,
     mode,
 )
 from tupi.methods.auto.process import LogPrior
@@ -84,17 +82,16 @@ def test_fitting_finds_the_mode_of_its_own_variances_and_the_covariance():
     np.testing.assert_allclose(whole - whole @ found.middle @ whole, covariance, atol=1e-6)
 
 
-@pytest.mark.parametrize("flips", [0.0, 0.3])
-def test_the_mode_of_weighted_answers_that_may_be_turned_around(flips):
+def test_the_mode_of_weighted_answers():
     K, mean, higher, lower = make_comparisons()
     weights = np.linspace(0.5, 2.0, len(higher))
     D = differences(higher, lower, len(K))
 
     def minus(g):
         s = expit(D @ g)
-        return 0.5 * (g - mean) @ np.linalg.solve(K, g - mean) - weights @ np.log(flips + (1 - 2 * flips) * s)
+        return 0.5 * (g - mean) @ np.linalg.solve(K, g - mean) - weights @ np.log(s)
 
-    found, gradient, _ = mode(K, mean, D, mean, weights, flips)
+    found, gradient, _ = mode(K, mean, D, mean, weights)
     np.testing.assert_allclose(found, minimize(minus, mean, tol=1e-12).x, atol=1e-4)
     np.testing.assert_allclose(gradient, np.linalg.solve(K, found - mean), atol=1e-5)
 
@@ -105,13 +102,3 @@ def test_a_repeated_answer_counts_as_its_weight():
     once, _, _ = mode(K, mean, D, mean, np.full(len(D), 2.0))
     twice, _, _ = mode(K, mean, np.vstack([D, D]), mean)
     np.testing.assert_allclose(once, twice, atol=1e-8)
-
-
-@pytest.mark.parametrize("share", [0.0, 0.3])
-def test_left_out_differences_tell_how_often_answers_are_turned_around(share):
-    rng = np.random.default_rng(0)
-    truth = np.abs(rng.normal(size=400))
-    right = rng.random(400) < share + (1 - 2 * share) * expit(truth / SCALE)
-    signed = np.where(right, truth, -truth)
-    likely = {e: log_posterior_of_flips(signed, np.ones(400), e) for e in (0.0, *TRIED_FLIPS)}
-    assert max(likely, key=likely.get) == share

@@ -193,8 +193,6 @@ class Auto(Method):
             blend = NEW
         changed = blend.new > 0 or (blend.label_free > 0 and base.moves)
         params = {"weight": blend.new, "confirmed": confirmed, "plain_share": answer.fused.plain_share}
-        if isinstance(answer, ComparisonAnswer):
-            params["flips"] = answer.fused.flips
         if not suggest:
             suggested = None
         elif isinstance(answer, ComparisonAnswer):
@@ -233,8 +231,6 @@ class Auto(Method):
         kind = "labels" if isinstance(labels, Values) else "comparisons"
         given = len(labels.values) if isinstance(labels, Values) else len(labels.higher)
         used = f"{answer.n_used:,} {kind}" if answer.n_used == given else f"{answer.n_used:,} of {given:,} {kind}"
-        if answer.fused.flips:
-            used += f", of which some {100 * answer.fused.flips:.0f}% are taken to be turned around,"
         plain = round(100 * answer.fused.plain_share)
         said = f"A Gaussian process on {used} made new predictions, "
         if plain:

@@ -14,13 +14,7 @@ from scipy.stats import entropy
 from tupi.embedding.relevance import evenly
 from tupi.methods.auto.kernels import Features, Kernels, kernels
 from tupi.methods.auto.labelfree import LabelFree
-from tupi.methods.auto.preferences import (
-    TRIED_FLIPS,
-    PreferencePosterior,
-    fit_preferences,
-    left_out_comparisons,
-    log_posterior_of_flips,
-)
+from tupi.methods.auto.preferences import fit_preferences, left_out_comparisons
 from tupi.methods.auto.process import (
     CHOOSING_LABELS,
     FEW,
@@ -160,8 +154,6 @@ class Fused:
         Its share in all predictions.
     groups : ndarray of shape (m,), optional
         The group of each labelled item, numbered from 0, if rankings are within groups.
-    flips : float
-        For comparisons: the probability that an answer is turned around.
     """
 
     kernels: Kernels
@@ -174,7 +166,6 @@ class Fused:
     plain: Process | None = None
     plain_share: float = 0.0
     groups: Positions | None = None
-    flips: float = 0.0
 
     @property
     def labelled(self) -> Features:
@@ -315,42 +306,23 @@ def fit_pairs(
     groups: Positions | None = None,
     weights: Array | None = None,
 ) -> Fused:
-    """Fit the process to comparisons among the labelled items, within which they are numbered.
-
-    If comparisons that are left out say that answers are often turned around, it is fitted again with that in mind.
-    """
+    """Fit the process to comparisons among the labelled items, within which they are numbered."""
     found = kernels(problem, labelled)
     columns, shared = found.of_columns(labelled), found.within()
     answers = columns[:, 0].T
     function = expected(problem.columns[:, 0], answers)
     mean = function(labelled.base)[:, 0]
-    judged = evenly(len(higher), MAX_JUDGED)
-    counts = np.ones(len(higher)) if weights is None else weights
-    flips = 0.0
-
-    def fitted() -> tuple[PreferencePosterior, Array]:
-        after = fit_preferences(columns[0], shared, found.prior, mean, higher, lower, counts, flips)
-        K = Model(columns, shared, JITTER * np.eye(len(mean)), found.prior).covariance(after.v, 0)
-        return after, left_out_comparisons(after, K, higher, lower, judged, counts)
-
-    after, differences = fitted()
-    if len(higher) >= FEW:
-        best = log_posterior_of_flips(differences, counts[judged], 0.0)
-        for tried in TRIED_FLIPS:
-            flips = tried
-            again = fitted()
-            if (likely := log_posterior_of_flips(again[1], counts[judged], tried)) > best:
-                best, (after, differences) = likely, again
-        flips = after.flips
+    after = fit_preferences(columns[0], shared, found.prior, mean, higher, lower, weights)
     against = _against(answers, after.v[0], after.dual[:, None])
     if against.any() and (len(mean) < FEW or _odds_of_reversal(mean, higher, lower) < REVERSAL):
         found, columns = _held(found, columns, against)
         function, mean = Linear(LEAST_SLOPE * function.coefficients), LEAST_SLOPE * mean
-        after, differences = fitted()
+        after = fit_preferences(columns[0], shared, found.prior, mean, higher, lower, weights)
+    K = Model(columns, shared, JITTER * np.eye(len(mean)), found.prior).covariance(after.v, 0)
+    judged = evenly(len(higher), MAX_JUDGED)
+    differences = left_out_comparisons(after, K, higher, lower, judged, weights)
     process = Process(function, found.columns, 0, columns, after.v, after.dual[:, None], 0.0)
-    return Fused(
-        found, process, [after.middle], 0.0, LeftOut.nothing(), differences, judged, groups=groups, flips=after.flips
-    )
+    return Fused(found, process, [after.middle], 0.0, LeftOut.nothing(), differences, judged, groups=groups)
 
 
 def _against(answers: Array, variance: float, duals: Array) -> NDArray[np.bool_]:
