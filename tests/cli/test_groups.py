@@ -87,3 +87,17 @@ def test_the_page_refuses_groups(folder):
     found = run("serve", folder / "scores.csv", "--features", f"near={folder / 'letor.txt'}", "--no-browser")
     assert found.exit_code == 2
     assert "--group" in found.output
+
+
+def test_comparisons_in_a_file_may_be_tied_and_have_weights(tmp_path):
+    pd.DataFrame({"id": list("abcd"), "score": [1, 2, 3, 4]}).to_csv(tmp_path / "s.csv", index=False)
+    pd.DataFrame({"id": list("abcd"), "size": [1, 5, 2, 0]}).to_csv(tmp_path / "f.csv", index=False)
+    answers = pd.DataFrame(
+        {"higher": list("azc"), "lower": list("bab"), "weight": [2, 9, 3], "tied": [False, True, True]}
+    )
+    answers.to_csv(tmp_path / "l.csv", index=False)
+    with pytest.warns(UserWarning, match="left out"):
+        labels = read_inputs(tmp_path / "s.csv", {"f": tmp_path / "f.csv"}, tmp_path / "l.csv").labels
+    assert labels.higher.tolist() == [0, 2]
+    assert labels.weights.tolist() == [2, 3]
+    assert labels.tied.tolist() == [False, True]
