@@ -71,5 +71,11 @@ def test_a_walk_counts_what_a_call_goes_through(small):
     walk = Walk().follow(lambda: tupi.pairwise_accuracy(scores, truth))
     assert "judging/metrics.py: pairwise_accuracy" in walk.doors
     assert "inputs/labels.py: _check_values" in set(walk.functions) - set(walk.doors)
-    assert walk.files == ["inputs/frames.py", "inputs/labels.py", "inputs/numbers.py", "judging/metrics.py"]
+    assert walk.files == [
+        "inputs/frames.py",
+        "inputs/groups.py",
+        "inputs/labels.py",
+        "inputs/numbers.py",
+        "judging/metrics.py",
+    ]
     assert "judging/metrics.py: Metric" in walk.classes

@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # what `__getattr__` brings when it is asked for
     from tupi.inputs.labels import Pairs, Values
     from tupi.judging.evidence import Evidence
     from tupi.judging.metrics import pairwise_accuracy
+    from tupi.judging.ndcg import ndcg
     from tupi.results.result import Denoised
     from tupi.runtime.errors import InputError
 
@@ -37,6 +38,7 @@ __all__ = [
     "hsic",
     "load",
     "methods",
+    "ndcg",
     "pairwise_accuracy",
 ]
 
@@ -55,6 +57,7 @@ _HOMES = {
     "denoise_points": "tupi.algorithm.points",
     "hsic": "tupi.embedding.hsic",
     "load": "tupi.api",
+    "ndcg": "tupi.judging.ndcg",
     "pairwise_accuracy": "tupi.judging.metrics",
 }
 

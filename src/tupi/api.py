@@ -16,7 +16,7 @@ from tupi.cluster.result import DistributedDenoised
 from tupi.embedding.hsic import DEFAULTS, dependence_table, view_dependence
 from tupi.embedding.prepared import Prepared, Progress, silent
 from tupi.inputs.checks import check_seed
-from tupi.inputs.labels import Labels, Values, labelled_items
+from tupi.inputs.labels import Labels, Pairs, Values, labelled_items
 from tupi.inputs.new_items import Known, grown_problem
 from tupi.inputs.problem import make_problem, standardize, with_more_labels
 from tupi.inputs.seen import Seen
@@ -48,6 +48,7 @@ def denoise(
     callback: Watch | None = None,
     *,
     metric: MetricLike = None,
+    groups: Column | None = None,
     impute: str | None = None,
     memory_limit: str | int | None = None,
     progress: Progress = silent,
@@ -94,6 +95,9 @@ def denoise(
         "accuracy" (the default), "balanced_accuracy", "log_loss", "brier", "calibration_error" or, with two classes,
         "auc". Or a function of true labels and predictions that returns a number: greater is better, unless it has an
         attribute ``greater_is_better`` that is False. What the method does is the same with any of them.
+    groups : array_like of shape (n,) or Series, optional
+        The group of each item, such as the query that it is a result of: for ranking, if items are compared within
+        groups only. Predictions, views and labels count relative to their group; a Series is matched by its index.
     impute : {None, "median"}
         What to do about single missing values within a row of a view: fail, or fill in the column's median.
     memory_limit : str or int, optional
@@ -137,6 +141,8 @@ def denoise(
         check_installed()
         if metric is not None:
             raise InputError(f"metric: found {metric!r} with Dask; accepted there: None, the first metric of the task.")
+        if groups is not None:
+            raise InputError("groups: found with Dask; accepted: without it, with predictions and views in memory.")
         from tupi.cluster.cluster import ClusterOptions  # Dask is an extra
         from tupi.cluster.denoise import denoise_distributed
 
@@ -146,7 +152,7 @@ def denoise(
         )
     if checkpoint is not None:
         raise InputError("checkpoint: found a folder without Dask; accepted: with engine='dask' or Dask collections.")
-    problem = make_problem(predictions, features, labels, task, impute)
+    problem = make_problem(predictions, features, labels, task, impute, groups)
     prepared = Prepared(problem, random_state, progress, as_bytes(memory_limit))
     return denoise_prepared(prepared, chosen, callback, metric)
 
@@ -173,13 +179,14 @@ def denoise_prepared(
         task=problem.task,
         index=problem.index,
         classes=problem.classes,
-        notes=(*problem.notes, *fit.notes),
+        notes=(*problem.notes, *fit.notes, *_weights_note(problem.labels, method)),
         uncertainty=_when_asked(fit.uncertainty, lambda sure: _of_everyone(prepared, sure)),
         expected=_of_everyone(prepared, fit.expected),
         left_out_errors=fit.left_out_errors,
         columns=columns_table(problem.encodings.values()),
         library=problem.library,
         suggested=_when_asked(fit.suggested, lambda items: prepared.items[items]),
+        groups=None if problem.groups is None else problem.groups.ids,
         model=_when_asked(fit.model, lambda model: model),
         origin=Run(prepared, method),
         seen=prepared.once("seen", lambda: Seen.of(problem, problem.as_given(problem.initial))),
@@ -203,6 +210,13 @@ def _evidence(prepared: Prepared, method: Method, fit: Fit, accepted: bool, metr
     answer = np.flatnonzero(np.isin(labels.index, used)), without
     gain = fit.gain if metric is metric_of(problem.task, labels) else None
     return judge_answers([[answer]], problem, labels, accepted, metric, gain)
+
+
+def _weights_note(labels: Labels | None, method: Method) -> tuple[str, ...]:
+    """Return a sentence if comparisons have weights that the method does not use."""
+    if not isinstance(labels, Pairs) or labels.weights is None or isinstance(method, Auto):
+        return ()
+    return (f"Method {method.name!r} counts each comparison once, whatever its weight; 'auto' uses weights.",)
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,6 +243,11 @@ class Run:
             lacking = "predictions" if predictions is None else "features"
             raise InputError(f"update: found no {lacking} of more items; accepted: predictions and features of them.")
         old = self.prepared
+        if old.problem.groups is not None:
+            raise InputError(
+                "update: found more items for a result with groups; accepted: more labels, or all items together in "
+                "tupi.denoise."
+            )
         items = Known.of(old.problem).items(predictions, features)
         goes_on = isinstance(self.method, (Auto, Smooth)) and can_grow(old, items.n)
         problem = grown_problem(old.problem, items, keep=goes_on)
@@ -264,7 +283,11 @@ def _dependence(prepared: Prepared, fit: Fit, final: np.ndarray) -> pd.DataFrame
     The p-value is that by which "auto" tells views that depend on the initial predictions from others.
     """
     embedding = prepared.embedding(replace(DEFAULTS, random_state=prepared.random_state))
-    new = standardize(final[prepared.items, None])[0] if final.ndim == 1 else fit.columns
+    if final.ndim == 1:
+        relative = final if prepared.problem.groups is None else prepared.problem.groups.relative(final)
+        new = standardize(relative[prepared.items, None])[0]
+    else:
+        new = fit.columns
     before, after = (
         np.mean([view_dependence(embedding, column) for column in columns[prepared.order].T], axis=0)
         for columns in (prepared.f, new)

@@ -92,6 +92,7 @@ def compare(
     random_state: int = 0,
     *,
     metric: MetricLike = None,
+    groups: Column | None = None,
     impute: str | None = None,
     part: Progress = silent,
     progress: Progress = silent,
@@ -103,7 +104,7 @@ def compare(
 
     Parameters
     ----------
-    predictions, features, labels, task, random_state, metric, impute
+    predictions, features, labels, task, random_state, metric, groups, impute
         See `tupi.denoise`; labels are needed here.
     methods : sequence of str or Method, optional
         Names from `tupi.methods`, or configured methods. None: all.
@@ -125,7 +126,7 @@ def compare(
     chosen = _named(methods)
     check_positive("n_repeats", n_repeats, whole=True, least=1, optional=False)
     random_state = check_seed(random_state)
-    problem = make_problem(predictions, features, labels, task, impute)
+    problem = make_problem(predictions, features, labels, task, impute, groups)
     if problem.labels is None:
         raise InputError(
             "labels: found None; accepted: tupi.Values, tupi.Pairs or an array, since labels judge the methods."

@@ -261,11 +261,7 @@ BAD = {
         "none of its ids is among those of scores.csv (first: ITEM",
     ),
     "pair out of range": (pairs(["item001"], ["item999"]), [], "first: item999"),
-    "contradictory pairs": (
-        pairs(["item001", "item002"], ["item002", "item001"]),
-        [],
-        "items 1 and 2 are each said to be the higher one",
-    ),
+    "an item compared with itself": (pairs(["item001"], ["item001"]), [], "item 1 is compared with itself"),
     "equal labels": (labels(lambda t: t.assign(truth=1)), [], "1 distinct value(s)"),
     "empty labels": (labels(lambda t: t.assign(truth=None)), [], "0 distinct value(s)"),
     "text labels": (labels(lambda t: t.assign(truth=["a", "b"] * 15)), [], "found text such as 'a'"),

@@ -4,6 +4,7 @@ import pytest
 
 import tupi
 from tupi.inputs.labels import Pairs, Values, as_labels, entries, labelled_items, n_labels, relabel, subset
+from tupi.inputs.problem import make_problem
 
 
 @pytest.mark.parametrize(
@@ -12,11 +13,12 @@ from tupi.inputs.labels import Pairs, Values, as_labels, entries, labelled_items
         (Values([0, 10], [1, 2]), "position 10; accepted: 0 to 9"),
         (Values([-1, 1], [1, 2]), "position -1"),
         (Values([0, 1], [1, 1]), "1 distinct value"),
-        (Values([0, 0], [1, 2]), "item 0 occurs more than once"),
         (Values([0, 1], [1, np.inf]), "item 1 is not finite"),
         (Values([0, 1, 2], [1, 2]), "3 positions and 2 values"),
         (Values([0.5, 1.5], [1, 2]), "list of item positions"),
-        (Pairs([0, 1], [1, 0]), "items 0 and 1 are each said to be the higher"),
+        (Pairs([0, 1], [1, 0], weights=[1, 0]), "labels.weights: found 0; accepted: finite numbers above 0"),
+        (Pairs([0, 1], [1, 0], tied=[True]), "labels.tied: found shape (1,) for 2 pairs"),
+        (Pairs([0, 1], [1, 2], tied=[True, True]), "all 2 pairs are tied"),
         (Pairs([0], [0]), "item 0 is compared with itself"),
         (Pairs([0, 1], [2]), "2 higher and 1 lower"),
         (Pairs([], []), "no pairs"),
@@ -84,3 +86,39 @@ def test_entries_of_labels():
     pairs = entries(Pairs(np.array([1, 2, 5]), np.array([3, 4, 6])), slice(1, None))
     assert (pairs.higher.tolist(), pairs.lower.tolist()) == ([2, 5], [4, 6])
     assert (n_labels(values), n_labels(pairs)) == (2, 2)
+
+
+def test_of_several_values_of_an_item_the_mean_counts():
+    with pytest.warns(UserWarning, match=r"1 item\(s\) have several values, of which the mean counts"):
+        labels = as_labels(Values([3, 0, 3], [1.0, 5.0, 2.0]), 10)
+    assert dict(zip(labels.index.tolist(), labels.values.tolist(), strict=True)) == {0: 5.0, 3: 1.5}
+
+
+def test_an_item_is_of_one_class():
+    scores = np.eye(3)[np.arange(12) % 3]
+    with pytest.raises(tupi.InputError, match="item 3 is said to be of several classes"):
+        make_problem(scores, np.arange(12.0), Values([3, 0, 3], [1, 0, 2]), "classification")
+    with pytest.warns(UserWarning, match="several values"):
+        found = make_problem(scores, np.arange(12.0), Values([3, 0, 3], [1, 0, 1]), "classification").labels
+    assert found.values.tolist() == [0, 1]
+
+
+def test_answers_may_contradict_one_another():
+    labels = as_labels(Pairs([0, 1, 0], [1, 0, 2]), 10)
+    assert labels.higher.tolist() == [0, 1, 0]
+    assert labels.weights is None
+
+
+def test_a_tie_is_half_an_answer_in_either_order():
+    labels = as_labels(Pairs([0, 1], [1, 2], weights=[3.0, 1.0], tied=[True, False]), 10)
+    found = sorted(zip(labels.higher.tolist(), labels.lower.tolist(), labels.weights.tolist(), strict=True))
+    assert found == [(0, 1, 1.5), (1, 0, 1.5), (1, 2, 1.0)]
+    assert labels.tied is None
+
+
+def test_weights_and_ties_go_with_their_pairs_when_ids_are_unknown():
+    index = pd.Index(list("abcdefghij"))
+    with pytest.warns(UserWarning, match="left out"):
+        labels = as_labels(Pairs(["a", "z", "b"], ["b", "a", "c"], weights=[2, 9, 3], tied=[0, 0, 0]), 10, index)
+    assert labels.weights.tolist() == [2.0, 3.0]
+    assert entries(labels, np.array([1])).weights.tolist() == [3.0]

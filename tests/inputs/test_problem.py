@@ -46,7 +46,7 @@ BAD = [
     ({"labels": np.arange(7)}, ["labels", "7 entries for 60 items"]),
     ({"labels": tupi.Values([0, 60], [1, 2])}, ["labels", "position 60"]),
     ({"labels": tupi.Values([0, 1], ["a", "b"])}, ["labels", "text"]),
-    ({"labels": tupi.Pairs([0, 1], [1, 0])}, ["items 0 and 1 are each said to be the higher"]),
+    ({"labels": tupi.Pairs([0, 1], [1, 1])}, ["item 1 is compared with itself"]),
     ({"method": "tupy"}, ["method", "Did you mean 'tupi'?"]),
     ({"lamb": 1.0}, ["lamb", "Did you mean 'lam'?"]),
     ({"lam": -1.0}, ["lam: found -1.0", "above 0"]),

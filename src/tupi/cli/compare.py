@@ -89,6 +89,7 @@ def compare(
             n_repeats=repeats,
             random_state=seed,
             metric=metric,
+            groups=inputs.groups if isinstance(inputs, Inputs) else None,
             impute=impute,
             part=bar.part,
             progress=bar.say,

@@ -20,6 +20,7 @@ Examples:
   tupi denoise scores.csv --features gist=gist.npy --labels labels.csv --id image \\
       --out better.csv --report report.html
   tupi denoise scores.csv --features gist=gist.npy --out better.csv --method tupi --set n_iter=20
+  tupi denoise results.csv --group query --features page=letor.txt --labels judged.csv --out better.csv
   tupi denoise scores.parquet --features gist=gist_folder --method tupi --scheduler tcp://10.0.0.1:8786 --out better
 """
 
@@ -86,7 +87,9 @@ def denoise(
     Files are CSV, TSV or other text (also packed by gzip), Parquet, Excel, NPY or NPZ, by suffix. Columns of features
     may be of any kind: numbers, text, categories, dates; --verbose says what became of each. Tables are joined by a
     column of ids: the one that --id names, or the one column that all tables share and that is called "id" or is not
-    numeric. Without ids, rows are matched by their order. The output has the same ids and order as SCORES.
+    numeric. Without ids, rows are matched by their order. The output has the same ids and order as SCORES. A .txt file
+    of LETOR lines (2 qid:10 1:0.53) is a table with the columns relevance, qid and the numbers of features; as features
+    it also says which items are of one query.
     """
     # Here and in the other commands: imports that take a second wait until the command runs, so that --help does not.
     import tupi
@@ -111,8 +114,8 @@ def denoise(
             raise InputError("--report, --save: found with --scheduler; accepted there: --out alone.")
         if metric is not None:
             raise InputError("--metric: found with --scheduler; accepted: without it.")
-        if files.columns or files.drop or files.duplicates:
-            raise InputError("--columns, --drop, --duplicates: found with --scheduler; accepted: without it.")
+        if files.columns or files.drop or files.duplicates or files.group:
+            raise InputError("--columns, --drop, --duplicates, --group: found with --scheduler; accepted: without it.")
         chosen = make_method(method, parsed_settings(settings))
         address = None if scheduler == "local" else scheduler
         with ProgressBar(show=not quiet) as bar, collected_warnings() as warned:
@@ -147,6 +150,7 @@ def denoise(
             metric=metric,
             random_state=seed,
             callback=bar.step,
+            groups=inputs.groups,
             impute=impute,
             memory_limit=memory_limit,
             progress=bar.say,

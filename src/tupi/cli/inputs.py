@@ -57,7 +57,7 @@ def reading_options(command: Command) -> Command:
 
 
 def input_options(required: bool) -> Callable[[Command], Command]:
-    """Give a command SCORES, --features, --labels, --score, --label, --task, and all of `reading_options`.
+    """Give a command SCORES, --features, --labels, --score, --label, --task, --group, and all of `reading_options`.
 
     The command takes what says which files, rows and columns to read as one argument ``files``, and ``task``,
     ``impute``, ``verbose`` and ``seed`` by themselves.
@@ -95,13 +95,18 @@ def input_options(required: bool) -> Callable[[Command], Command]:
             show_default=True,
             help="What the scores are for.",
         ),
+        click.option(
+            "--group",
+            metavar="COLUMN",
+            help="Column with the group of each item, such as its query: items are ranked within groups.",
+        ),
         reading_options,
     )
 
     def decorate(command: Command) -> Command:
         @wraps(command)
         def with_files(scores: str | None, features: tuple[str, ...], **others: Any) -> None:
-            columns = {name: others.pop(name) for name in ("labels", "score", "label", *COLUMNS)}
+            columns = {name: others.pop(name) for name in ("labels", "score", "label", "group", *COLUMNS)}
             command(files=InputFiles(scores or "", named_paths(features), **columns), **others)
 
         decorated: Command = with_files

@@ -137,7 +137,7 @@ def runnable(method: Method) -> Tupi | Auto:
 
 def _key(problem: prepare.Distributed, settings: list[Tupi], labels: Labels | None, random_state: int) -> str:
     """Return the fingerprint of everything that decides the result: settings, labels, and the content of all blocks."""
-    known = [] if labels is None else [np.asarray(part) for part in vars(labels).values()]
+    known = [] if labels is None else [np.asarray(part) for part in vars(labels).values() if part is not None]
     texts = [list(problem.views), [setting.params() for setting in settings], random_state]
     return fingerprint(*texts, problem.bounds, *known, *problem.client.gather(prepare.on_blocks(problem, fingerprint)))
 

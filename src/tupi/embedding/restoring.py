@@ -47,6 +47,8 @@ def restore(prepared: Prepared, f: Array, calibrated: bool = False, items: NDArr
         takes_part = prepared.items.take(rows, mode="clip") == items
         places, rows = np.flatnonzero(takes_part), rows[takes_part]
     columns = in_scale(f[rows], prepared.scale, prepared.shift, problem.are_probabilities)
+    if problem.relative:
+        columns += problem.group_means[prepared.items[rows]]
     if problem.task == "regression" and not calibrated:
         columns[:, 0] = _toward(problem.initial[prepared.items], f[:, 0])[rows]
     result = initial.copy()

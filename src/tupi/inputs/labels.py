@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -29,7 +30,8 @@ class Values:
     Parameters
     ----------
     index : array_like of int or of ids
-        Positions of the labelled items, each at most once. Text is ids of the predictions' index; ids that are whole
+        Positions of the labelled items; of an item that occurs more than once the mean counts. Text is ids of the
+        predictions' index; ids that are whole
         numbers would be taken for positions, so give such labels as a Series.
     values : array_like
         Their target values; for classification the class: a column's name if the predictions have names, and its
@@ -38,10 +40,11 @@ class Values:
 
     index: NDArray[np.int64]
     values: Array
+    groups: NDArray[np.int64] | None = field(default=None, kw_only=True)  # of the items, once a problem has them
 
     if TYPE_CHECKING:  # the dataclass writes the same, but for the types
 
-        def __init__(self, index: Column, values: Column) -> None: ...
+        def __init__(self, index: Column, values: Column, *, groups: NDArray[np.int64] | None = None) -> None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,15 +56,31 @@ class Pairs:
     Parameters
     ----------
     higher, lower : array_like of int or of ids
-        Positions of the items compared, or their ids if these are text; the same comparison may occur more than once.
+        Positions of the items compared, or their ids if these are text. The same comparison may occur more than once,
+        and in both orders: people disagree.
+    weights : array_like of float, optional
+        As how many answers each comparison counts, such as how many people gave it; None: one each.
+    tied : array_like of bool, optional
+        Which of the two were said to be equal: such an answer counts half in either order.
     """
 
     higher: NDArray[np.int64]
     lower: NDArray[np.int64]
+    weights: NDArray[np.float64] | None = field(default=None, kw_only=True)
+    tied: NDArray[np.bool_] | None = field(default=None, kw_only=True)
+    groups: NDArray[np.int64] | None = field(default=None, kw_only=True)  # of the pairs, once a problem has them
 
     if TYPE_CHECKING:  # the dataclass writes the same, but for the types
 
-        def __init__(self, higher: Column, lower: Column) -> None: ...
+        def __init__(
+            self,
+            higher: Column,
+            lower: Column,
+            *,
+            weights: Column | None = None,
+            tied: Column | None = None,
+            groups: NDArray[np.int64] | None = None,
+        ) -> None: ...
 
 
 Labels: TypeAlias = Values | Pairs
@@ -158,7 +177,13 @@ def _pairs_by_id(labels: Pairs, index: pd.Index | None) -> Pairs:
     match("labels", higher.append(lower), index)
     known = np.asarray(higher.isin(index) & lower.isin(index))
     check_pairs_left("labels", known, higher.append(lower).difference(index, sort=False))
-    return Pairs(index.get_indexer(higher[known]), index.get_indexer(lower[known]))
+    weights, tied = (_per_pair(name, getattr(labels, name), len(known)) for name in ("weights", "tied"))
+    return Pairs(
+        index.get_indexer(higher[known]),
+        index.get_indexer(lower[known]),
+        weights=None if weights is None else weights[known],
+        tied=None if tied is None else tied[known],
+    )
 
 
 def _text_ids(name: str, items: Any, index: pd.Index | None) -> pd.Index | None:
@@ -195,10 +220,6 @@ def _check_values(labels: Values, n: int, convert: Callable[[Array], Array], bef
     values = _one_dimensional(labels.values)
     if len(values) != len(index):
         raise InputError(f"labels: found {len(index)} positions and {len(values)} values; accepted: as many of each.")
-    if len(np.unique(index)) < len(index):
-        order = np.sort(index)
-        twice = order[1:][order[1:] == order[:-1]][0]
-        raise InputError(f"labels.index: item {twice} occurs more than once; accepted: each item once.")
     if is_masked(labels.values):
         known = ~np.ma.getmaskarray(labels.values)
         index, values = index[known], np.asarray(labels.values)[known]
@@ -206,6 +227,7 @@ def _check_values(labels: Values, n: int, convert: Callable[[Array], Array], bef
     if not np.isfinite(values).all():
         bad = index[~np.isfinite(values)][0]
         raise InputError(f"labels.values: the label of item {bad} is not finite; accepted: finite numbers.")
+    index, values = _one_per_item(index, values, convert)
     if isinstance(before, Pairs):
         raise InputError("labels: found values after pairs; accepted: labels of the same kind.")
     if before is not None:  # a later value of an item takes the place of an earlier one
@@ -231,15 +253,62 @@ def _check_pairs(labels: Pairs, n: int, before: Labels | None) -> Pairs:
         raise InputError(f"labels: item {same[0]} is compared with itself; accepted: two different items.")
     if isinstance(before, Values):
         raise InputError("labels: found pairs after values; accepted: labels of the same kind.")
-    if before is not None:
-        higher, lower = np.concatenate([before.higher, higher]), np.concatenate([before.lower, lower])
-    forward, backward = higher * n + lower, lower * n + higher
-    if (both := np.intersect1d(forward, backward)).size:
+    weights, tied = (_per_pair(name, getattr(labels, name), len(higher)) for name in ("weights", "tied"))
+    if weights is not None and not ((weights > 0) & np.isfinite(weights)).all():
+        raise InputError(f"labels.weights: found {weights.min():g}; accepted: finite numbers above 0.")
+    if tied is None or not (tied := tied.astype(bool)).any():
+        return _after(before, Pairs(higher, lower, weights=weights))
+    if tied.all():
+        raise InputError(f"labels: all {len(tied)} pairs are tied; accepted: some of which one item is the higher one.")
+    # Half an answer in either order pulls neither way, and draws the two together.
+    weights = np.where(tied, 0.5, 1.0) * (1.0 if weights is None else weights)
+    found = Pairs(
+        np.concatenate([higher, lower[tied]]),
+        np.concatenate([lower, higher[tied]]),
+        weights=np.concatenate([weights, weights[tied]]),
+    )
+    return _after(before, found)
+
+
+def _after(before: Pairs | None, found: Pairs) -> Pairs:
+    """Return comparisons after earlier ones, if there are any."""
+    if before is None:
+        return found
+    weights = [np.ones(len(one.higher)) if one.weights is None else one.weights for one in (before, found)]
+    weighted = before.weights is not None or found.weights is not None
+    return Pairs(
+        np.concatenate([before.higher, found.higher]),
+        np.concatenate([before.lower, found.lower]),
+        weights=np.concatenate(weights) if weighted else None,
+    )
+
+
+def _per_pair(name: str, given: Any, size: int) -> NDArray[np.float64] | None:
+    """Return what was given for each pair as numbers, or complain."""
+    if given is None:
+        return None
+    found = as_numbers(f"labels.{name}", as_pandas(f"labels.{name}", given)).astype(np.float64)
+    if found.shape != (size,) or np.isnan(found).any():
         raise InputError(
-            f"labels: items {both[0] // n} and {both[0] % n} are each said to be the higher one; "
-            "accepted: pairs that do not contradict one another."
+            f"labels.{name}: found shape {found.shape} for {size} pairs, or gaps; accepted: one entry for each pair."
         )
-    return Pairs(higher, lower)
+    return found
+
+
+def _one_per_item(index: NDArray[np.int64], values: Array, convert: Callable[[Array], Array]) -> tuple[Array, Array]:
+    """Return the mean of the values of each item that has several; of classes these must agree."""
+    items, place, counts = np.unique(index, return_inverse=True, return_counts=True)
+    if len(items) == len(index):
+        return index, values
+    means = np.bincount(place, values) / counts
+    if convert is not as_targets and len(differ := items[np.bincount(place, values != means[place]) > 0]):
+        raise InputError(f"labels: item {differ[0]} is said to be of several classes; accepted: one class for an item.")
+    warnings.warn(
+        f"labels: {np.count_nonzero(counts > 1)} item(s) have several values, of which the mean counts.",
+        UserWarning,
+        stacklevel=2,
+    )
+    return items, means if convert is as_targets else means.astype(values.dtype)
 
 
 def labelled_items(labels: Labels) -> NDArray[np.int64]:
@@ -254,11 +323,9 @@ def n_labels(labels: Labels) -> int:
     return len(labels.values) if isinstance(labels, Values) else len(labels.higher)
 
 
-def entries(labels: Labels, which: NDArray[np.int64] | slice) -> Labels:
+def entries(labels: Labels, which: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Labels:
     """Return some entries of the labels."""
-    if isinstance(labels, Values):
-        return Values(labels.index[which], labels.values[which])
-    return Pairs(labels.higher[which], labels.lower[which])
+    return replace(labels, **{name: part[which] for name, part in vars(labels).items() if part is not None})
 
 
 def subset(labels: Labels, keep: Sequence[int] | Array) -> Labels | None:
@@ -269,15 +336,24 @@ def subset(labels: Labels, keep: Sequence[int] | Array) -> Labels | None:
     keep = np.asarray(keep)
     if isinstance(labels, Values):
         inside = np.isin(labels.index, keep)
-        if len(np.unique(labels.values[inside])) < 2:
-            return None
-        return Values(labels.index[inside], labels.values[inside])
-    inside = np.isin(labels.higher, keep) & np.isin(labels.lower, keep)
-    return Pairs(labels.higher[inside], labels.lower[inside]) if inside.any() else None
+    else:
+        inside = np.isin(labels.higher, keep) & np.isin(labels.lower, keep)
+    found = entries(labels, inside)
+    return found if ranks_something(found) else None
+
+
+def ranks_something(labels: Labels) -> bool:
+    """Return whether any two items have different labels; if there are groups, two items of one group."""
+    if isinstance(labels, Pairs):
+        return len(labels.higher) > 0
+    if labels.groups is None:
+        return len(np.unique(labels.values)) > 1
+    both = pd.DataFrame({"group": labels.groups, "value": labels.values}).drop_duplicates()
+    return bool(both["group"].duplicated().any())
 
 
 def relabel(labels: Labels, items: Array) -> Labels:
     """Return the labels with positions counted within the sorted ``items``, which must include all labelled ones."""
     if isinstance(labels, Values):
-        return Values(np.searchsorted(items, labels.index), labels.values)
-    return Pairs(np.searchsorted(items, labels.higher), np.searchsorted(items, labels.lower))
+        return replace(labels, index=np.searchsorted(items, labels.index))
+    return replace(labels, higher=np.searchsorted(items, labels.higher), lower=np.searchsorted(items, labels.lower))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tupi.inputs.binary import check_probabilities, expand
 from tupi.inputs.checks import check_finite, check_row_count, check_whole_rows
 from tupi.inputs.frames import as_pandas
+from tupi.inputs.groups import Groups, as_groups
 from tupi.inputs.problem import Problem, check_new_predictions, prediction_array
 from tupi.inputs.statistics import Statistics
 from tupi.inputs.tables import Encoding
@@ -82,6 +83,8 @@ class Known:
         Views that did not vary, and that are not looked at.
     binary : bool
         Whether one probability per item came in.
+    groups : {"none", "relative", "levels"}
+        Whether items had groups, and counted relative to these or as they are.
     """
 
     task: str
@@ -91,6 +94,7 @@ class Known:
     views: tuple[KnownView, ...]
     constant: tuple[str, ...]
     binary: bool = False
+    groups: str = "none"
 
     @classmethod
     def of(cls, problem: Problem) -> Known:
@@ -101,9 +105,10 @@ class Known:
         )
         shape = problem.initial.shape[1:]
         given = problem.task, shape, problem.are_probabilities, problem.classes
-        return cls(*given, views, problem.constant, problem.binary)
+        groups = "none" if problem.groups is None else "relative" if problem.relative else "levels"
+        return cls(*given, views, problem.constant, problem.binary, groups)
 
-    def items(self, predictions: Any, features: Any) -> NewItems:
+    def items(self, predictions: Any, features: Any, groups: Any = None) -> NewItems:
         """Check predictions and features of other items.
 
         Parameters
@@ -112,6 +117,8 @@ class Known:
             As for the problem; a single item will do.
         features : mapping, list, array_like or DataFrame
             Their views by the same names, as far as they have them.
+        groups : array_like of shape (n,) or Series, optional
+            Their groups, if items counted relative to these: each group with all its items, since its mean is theirs.
         """
         index = predictions.index if isinstance(predictions, (pd.Series, pd.DataFrame)) else None
         predictions = as_pandas("predictions", predictions)
@@ -130,8 +137,11 @@ class Known:
                 f"predictions: found {initial.shape[1]} columns; accepted: {self.shape[0]}, one for each class."
             )
         check_new_predictions(initial)
-        views = self._views(features, len(initial), index)
-        found = NewItems(initial, views, None, self.task, index, self.classes, binary=self.binary, known=self)
+        grouped = self._groups(groups, len(initial), index)
+        views = self._views(features, len(initial), index, grouped)
+        found = NewItems(
+            initial, views, None, self.task, index, self.classes, binary=self.binary, groups=grouped, known=self
+        )
         if self.probabilities and not _are_probabilities(initial):
             raise InputError(
                 "predictions: found numbers that are no probabilities; accepted: probabilities, as they were before."
@@ -149,7 +159,19 @@ class Known:
             )
         return predictions.iloc[:, [places[str(name)] for name in self.classes or ()]]
 
-    def _views(self, features: Any, n: int, index: pd.Index | None) -> tuple[View, ...]:
+    def _groups(self, groups: Any, n: int, index: pd.Index | None) -> Groups | None:
+        """Return the groups of items, or complain."""
+        if self.groups == "none" and groups is not None:
+            raise InputError("groups: found for items that come later, and earlier ones had none; accepted: None.")
+        if self.groups == "relative" and groups is None:
+            raise InputError(
+                "groups: found None, and earlier items counted relative to the mean of their group; accepted: the "
+                "group of each new item, such as its query, together with all other items of that group."
+            )
+        found = as_groups(groups, n, index)
+        return None if found is None else replace(found, levels=self.groups == "levels")
+
+    def _views(self, features: Any, n: int, index: pd.Index | None, groups: Groups | None) -> tuple[View, ...]:
         given = {} if isinstance(features, dict) and not features else named_views(features)
         names = [view.name for view in self.views]
         for name in given:
@@ -166,6 +188,7 @@ class Known:
                     values = in_order(view.name, values, index)
                 matrix = view.matrix(as_pandas(called_view(view.name), values))
                 check_row_count(view.name, len(matrix), n)
+                matrix = matrix if groups is None else groups.relative(matrix)
             found.append(LaterView(view, matrix, n))
         return tuple(found)
 

@@ -21,10 +21,11 @@ from tupi.inputs.checks import (
 )
 from tupi.inputs.classes import check_names, class_numbers
 from tupi.inputs.frames import PANDAS, as_pandas, library_of
+from tupi.inputs.groups import Groups, Levels, as_groups
 from tupi.inputs.labels import Labels, Pairs, Values, as_labels
 from tupi.inputs.numbers import as_numbers
 from tupi.inputs.tables import Encoding
-from tupi.inputs.views import View, as_views, named_views
+from tupi.inputs.views import View, as_views, named_views, varying
 from tupi.runtime.errors import InputError, nearest
 
 TASKS = ("ranking", "regression", "classification")
@@ -57,6 +58,9 @@ class Problem:
         Whether one probability per item came in, and is to come back: that of the second class.
     constant : tuple of str
         Names of the views that are gone.
+    groups : Groups or None
+        Which items are compared with one another, if not all are; the views are relative to their group, unless the
+        levels of groups mean something.
     """
 
     initial: NDArray[np.float64]
@@ -69,6 +73,7 @@ class Problem:
     library: str = PANDAS
     binary: bool = False
     constant: tuple[str, ...] = ()
+    groups: Groups | None = None
 
     @property
     def n(self) -> int:
@@ -86,6 +91,11 @@ class Problem:
         return np.logical_or.reduce([view.present for view in self.views])
 
     @property
+    def relative(self) -> bool:
+        """Whether items count relative to their group."""
+        return self.groups is not None and not self.groups.levels
+
+    @property
     def are_probabilities(self) -> bool:
         """Whether the predictions are class probabilities: not negative, and rows sum to one."""
         if self.task != "classification":
@@ -97,12 +107,21 @@ class Problem:
         """The predictions as (n, c), in the space where they are denoised.
 
         Probabilities become logarithms minus their row's mean: classes then compare on one scale, and a softmax
-        brings them back. Everything else stays as it is.
+        brings them back. Scores are relative to their group, if there are groups whose levels mean nothing. Everything
+        else stays as it is.
         """
+        if self.groups is not None:
+            columns: NDArray[np.float64] = self.groups.relative(self.initial)[:, None]
+            return columns
         if not self.are_probabilities:
             return self.initial.reshape(self.n, -1)
         logs = np.log(np.maximum(self.initial, SMALLEST_PROBABILITY))
         return logs - logs.mean(axis=1, keepdims=True)
+
+    @property
+    def group_means(self) -> NDArray[np.float64]:
+        """What `columns` lack of scores that are relative to their group, shape (n, 1)."""
+        return self.initial[:, None] - self.columns
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -143,8 +162,11 @@ def make_problem(
     labels: Any = None,
     task: str = "ranking",
     impute: str | None = None,
+    groups: Any = None,
 ) -> Problem:
     """Check all input of `tupi.denoise` and return it as a `Problem`."""
+    if groups is not None and task != "ranking" and task in TASKS:
+        raise InputError(f"groups: found with task {task!r}; accepted: with task 'ranking', which is within groups.")
     if task not in TASKS:
         raise InputError(f"task: found {task!r}; accepted: {', '.join(TASKS)}.{nearest(str(task), TASKS)}")
     named = named_views(features)
@@ -169,7 +191,15 @@ def make_problem(
         checked = _class_labels(labels, len(initial), index, lambda values: class_numbers(values, n_classes, classes))
     else:
         checked = as_labels(labels, len(initial), index)
+    grouped = as_groups(groups, len(initial), index)
+    if grouped is not None and checked is not None:
+        checked = grouped.of(checked)
     views, encodings = as_views(features, len(initial), index, impute)
+    if grouped is not None:
+        grouped = replace(grouped, levels=Levels(initial, views, grouped).mean_something(checked))
+        if not grouped.levels:
+            views = tuple(View(v.name, grouped.relative(v.source), impute, headings=v.headings) for v in views)
+    views = varying(views)
     problem = Problem(
         initial=initial,
         views=views,
@@ -181,6 +211,7 @@ def make_problem(
         library=library,
         binary=binary,
         constant=tuple(name for name in named if name not in {view.name for view in views}),
+        groups=grouped,
     )
     taking_part = problem.columns[problem.covered]
     check_taking_part(len(taking_part), bool((taking_part != taking_part[:1]).any()))
@@ -205,6 +236,8 @@ def with_more_labels(problem: Problem, labels: Any) -> Problem:
         found = _class_labels(labels, n, problem.index, convert, problem.labels)
     else:
         found = as_labels(labels, problem.n, problem.index, before=problem.labels)
+    if problem.groups is not None and found is not None:
+        found = problem.groups.of(found)
     return replace(problem, labels=found)
 
 

@@ -41,6 +41,8 @@ class Seen:
         The rows of each view; NaN where an item lacks it.
     encodings : tuple of Encoding or None
         How the columns of each view became numbers, if they were none.
+    relative : bool
+        Whether rows are relative to the mean of their group.
     """
 
     n: int
@@ -49,6 +51,7 @@ class Seen:
     centers: tuple[Array, ...]
     rows: tuple[Array, ...]
     encodings: tuple[Encoding | None, ...]
+    relative: bool = False
 
     @classmethod
     def of(cls, problem: Problem, initial: NDArray[np.float64]) -> Seen:
@@ -63,6 +66,7 @@ class Seen:
             tuple(center for center, _ in taken),
             tuple(rows for _, rows in taken),
             tuple(problem.encodings.get(name) for name in problem.names),
+            problem.relative,
         )
 
     def later(self, features: Any, n: int, index: pd.Index | None) -> tuple[Array, ...]:
@@ -77,6 +81,11 @@ class Seen:
         index : pandas.Index or None
             Their ids; rows of pandas objects are found by them.
         """
+        if self.relative:
+            raise InputError(
+                "drift: found a result whose items count relative to the mean of their group, so that single ones "
+                "cannot be compared; accepted: results without groups, or whose groups have levels that mean something."
+            )
         given = named_views(features)
         for name in given:
             if name not in self.names:

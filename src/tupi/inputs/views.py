@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -303,8 +303,13 @@ def as_views(
         check_row_count(name, len(matrix), n)
         named = isinstance(values, pd.DataFrame) and encoding is None
         views.append(View(name, matrix, impute, headings=tuple(map(str, values.columns)) if named else None))
-    varying = varying_views({view.name: view.constant for view in views})
-    return tuple(view for view in views if view.name in varying), encodings
+    return tuple(views), encodings
+
+
+def varying(views: Sequence[View]) -> tuple[View, ...]:
+    """Return the views that vary over the items; warn of the others."""
+    names = varying_views({view.name: view.constant for view in views})
+    return tuple(view for view in views if view.name in names)
 
 
 def in_order(name: str, values: pd.DataFrame | pd.Series, index: pd.Index) -> pd.DataFrame | pd.Series:

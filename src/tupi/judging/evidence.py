@@ -276,7 +276,10 @@ def stated(
     low, high = difference - half, difference + half
     went, end = ("went", "") if accepted else ("would have gone", UNCHANGED)
     change = metric.words.change(gain.before, gain.after, difference, low, high)
-    sentence = f"On {counted(labels)}, each judging a choice made without it, {metric.name} {went} from {change}.{end}"
+    within = "" if labels.groups is None else " within groups"
+    sentence = (
+        f"On {counted(labels)}, each judging a choice made without it, {metric.name}{within} {went} from {change}.{end}"
+    )
     evidence = Evidence(
         metric.name,
         gain.before,

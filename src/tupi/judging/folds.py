@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.inputs.labels import Labels, Pairs, Values, entries, labelled_items
+from tupi.inputs.labels import Labels, Values, entries, labelled_items, ranks_something
 from tupi.judging.metrics import metric_of
 
 Array = NDArray[np.float64]
@@ -42,7 +42,8 @@ def label_folds(labels: Labels, n_folds: int = N_FOLDS, random_state: int | Sequ
 
     Folds of values are drawn at random, without regard to the values: folds that spread the values evenly would never
     hold out two close ones, and so judge by the easier pairs only. Pairs between a held-out item and another one are
-    neither fitted nor judged by; items that are compared tend to be in one fold, which keeps most sparse pairs.
+    neither fitted nor judged by; items that are compared tend to be in one fold, which keeps most sparse pairs. Labels
+    of as many groups as folds, or more, are dealt by whole groups: what is judged is then a group without any label.
 
     Parameters
     ----------
@@ -54,19 +55,26 @@ def label_folds(labels: Labels, n_folds: int = N_FOLDS, random_state: int | Sequ
         Seed.
     """
     rng = np.random.default_rng(random_state)
+    if labels.groups is not None and len(names := np.unique(labels.groups)) >= n_folds:
+        for some in np.array_split(rng.permutation(names), n_folds):
+            outside = np.isin(labels.groups, some)
+            train, held = entries(labels, ~outside), np.flatnonzero(outside)
+            if ranks_something(train) and ranks_something(entries(labels, held)):
+                yield Fold(train, held)
+        return
     n_folds = min(n_folds, len(labelled_items(labels)))
     if isinstance(labels, Values):
         order = rng.permutation(len(labels.values))
         for fold in np.array_split(order, n_folds):
             held, kept = np.sort(fold), np.setdiff1d(order, fold)
-            if len(np.unique(labels.values[kept])) > 1:
-                yield Fold(Values(labels.index[kept], labels.values[kept]), held)
+            if ranks_something(train := entries(labels, kept)):
+                yield Fold(train, held)
         return
     for items in np.array_split(shuffled_ends(labels.higher, labels.lower, rng), n_folds):
         inside = np.isin(labels.higher, items).astype(int) + np.isin(labels.lower, items)
         held, kept = np.flatnonzero(inside == 2), np.flatnonzero(inside == 0)
         if len(held) and len(kept):
-            yield Fold(Pairs(labels.higher[kept], labels.lower[kept]), held)
+            yield Fold(entries(labels, kept), held)
 
 
 def shuffled_ends(higher: Positions, lower: Positions, rng: np.random.Generator) -> Positions:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +35,15 @@ class Gain:
         return Gain(0.0, (self.after - self.before) / unit, self.error / unit)
 
 
-def pair_gain(before: Array, after: Array, first: NDArray[np.int64], second: NDArray[np.int64], m: int) -> Gain:
-    """Return the gain in pairwise accuracy, its error by the jackknife over items.
+def pair_gain(
+    before: Array,
+    after: Array,
+    first: NDArray[np.int64],
+    second: NDArray[np.int64],
+    m: int,
+    groups: NDArray[np.int64] | None = None,
+) -> Gain:
+    """Return the gain in pairwise accuracy, its error by the jackknife over items, or over groups if that is larger.
 
     Parameters
     ----------
@@ -45,18 +53,24 @@ def pair_gain(before: Array, after: Array, first: NDArray[np.int64], second: NDA
         The items of each pair, numbered from 0.
     m : int
         How many items there are.
+    groups : ndarray of shape (n_pairs,), optional
+        The group of each pair, numbered from 0; items of a group vary together.
     """
     old, new = ranked_right(before), ranked_right(after)
     total, gained = len(old), (new - old).sum()
-    ends = np.concatenate([first, second])
-    touching = np.bincount(ends, minlength=m)
-    lost = np.bincount(ends, np.tile(new - old, 2), minlength=m)
-    usable = (touching > 0) & (touching < total)
-    k = usable.sum()
-    error = np.inf
-    if k >= 3:
+
+    def jackknife(touching: NDArray[Any], lost: NDArray[Any]) -> float:
+        usable = (touching > 0) & (touching < total)
+        k = usable.sum()
+        if k < 3:
+            return np.inf
         without = (gained - lost[usable]) / (total - touching[usable])
-        error = float(np.sqrt((k - 1) / k * np.sum((without - without.mean()) ** 2)))
+        return float(np.sqrt((k - 1) / k * np.sum((without - without.mean()) ** 2)))
+
+    ends = np.concatenate([first, second])
+    error = jackknife(np.bincount(ends, minlength=m), np.bincount(ends, np.tile(new - old, 2), minlength=m))
+    if groups is not None and len(np.unique(groups)) >= 3:
+        error = max(error, jackknife(np.bincount(groups), np.bincount(groups, new - old)))
     return Gain(float(old.mean()), float(new.mean()), error)
 
 

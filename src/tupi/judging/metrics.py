@@ -7,13 +7,14 @@ Here is what every task has measured by default. To add a metric, write a class 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tupi.inputs.groups import as_groups, members
 from tupi.inputs.labels import Labels, Pairs, Values, as_labels, entries, n_labels
 from tupi.inputs.numbers import as_numbers
 from tupi.inputs.types import Column
@@ -176,12 +177,18 @@ class PairwiseAccuracyOfValues(Metric[Values]):
 
     def shares(self, predictions: Array, labels: Values, held: Positions | slice = ALL) -> Array:
         """Return how many of each item's pairs are ranked right."""
-        return _right_pairs(predictions[labels.index[held]], labels.values[held])
+        scores, values = predictions[labels.index[held]], labels.values[held]
+        return _in_groups(lambda own: _right_pairs(scores[own], values[own]), labels, held)
 
     def weights(self, labels: Values, held: Positions | slice = ALL) -> Array:
         """Return with how many others each item forms a pair."""
-        _, group, counts = np.unique(labels.values[held], return_inverse=True, return_counts=True)
-        return (len(group) - counts[group]).astype(np.float64)
+        values = labels.values[held]
+
+        def partners(own: Positions | slice) -> Array:
+            _, level, counts = np.unique(values[own], return_inverse=True, return_counts=True)
+            return (len(level) - counts[level]).astype(np.float64)
+
+        return _in_groups(partners, labels, held)
 
     def average(self, shares: Array, weights: Array) -> float:
         """Return the fraction of right pairs, whichever round they were in."""
@@ -189,7 +196,7 @@ class PairwiseAccuracyOfValues(Metric[Values]):
 
     def error(self, gains: Array, labels: Values) -> float:
         """Return the standard error of a U-statistic: twice that of the mean of each item's own pairs (Hoeffding)."""
-        return 2 * super().error(gains, labels)
+        return max(2 * super().error(gains, labels), error_of_groups(gains, self.weights(labels), labels.groups))
 
 
 class PairwiseAccuracyOfComparisons(Metric[Pairs]):
@@ -214,7 +221,8 @@ class PairwiseAccuracyOfComparisons(Metric[Pairs]):
         centred = gains - gains.mean()
         items, position = np.unique(np.concatenate([labels.higher, labels.lower]), return_inverse=True)
         sums = np.bincount(position, np.concatenate([centred, centred]), len(items))
-        return float(np.sqrt(max(np.sum(sums**2) - np.sum(centred**2), 0.0))) / len(gains)
+        error = float(np.sqrt(max(np.sum(sums**2) - np.sum(centred**2), 0.0))) / len(gains)
+        return max(error, error_of_groups(gains, np.ones(len(gains)), labels.groups))
 
 
 class AccuracyOfClasses(Metric[Values]):
@@ -268,7 +276,7 @@ def metric_of(task: str, labels: Labels) -> Metric[Any]:
     return usual_metrics(task)[type(labels)]
 
 
-def pairwise_accuracy(scores: Column, truth: Labels | Column) -> float:
+def pairwise_accuracy(scores: Column, truth: Labels | Column, groups: Column | None = None) -> float:
     """Return the fraction of ordered pairs that the scores rank right; ties in the scores count half.
 
     This is the accuracy of the paper's experiments. Pairs with equal truth do not count. O(n log n).
@@ -279,6 +287,8 @@ def pairwise_accuracy(scores: Column, truth: Labels | Column) -> float:
         The scores to judge.
     truth : array_like of shape (n,), Values or Pairs
         The true values (NaN where unknown), those of some items, or comparisons.
+    groups : array_like of shape (n,), optional
+        The group of each item, such as its query: only pairs within a group count.
 
     Returns
     -------
@@ -289,19 +299,51 @@ def pairwise_accuracy(scores: Column, truth: Labels | Column) -> float:
     --------
     >>> pairwise_accuracy([1.0, 2.0, 3.0, 3.0], [0, 1, 2, 3])
     0.9166666666666666
+    >>> pairwise_accuracy([1.0, 2.0, 3.0, 3.0], [0, 1, 2, 3], groups=["a", "a", "b", "b"])
+    0.75
     """
-    scores = as_numbers("scores", scores).astype(np.float64)
-    if scores.ndim != 1 or not np.isfinite(scores).all():
-        raise InputError("scores: accepted: a one-dimensional array of finite numbers.")
+    scores = as_scores(scores)
     labels = as_labels(truth, len(scores))
     if labels is None:
         raise InputError("truth: found None; accepted: an array, tupi.Values or tupi.Pairs.")
+    grouped = as_groups(groups, len(scores), None)
+    if grouped is not None:
+        labels = grouped.of(labels)
     return metric_of("ranking", labels).score(scores, labels)
+
+
+def as_scores(scores: Column) -> NDArray[np.float64]:
+    """Return scores to judge as numbers, or complain."""
+    found = as_numbers("scores", scores).astype(np.float64)
+    if found.ndim != 1 or not np.isfinite(found).all():
+        raise InputError("scores: accepted: a one-dimensional array of finite numbers.")
+    return found
 
 
 def ranked_right(differences: Array) -> Array:
     """Return 1 for pairs ranked right, 0 for wrong ones and a half for ties, from scores of higher minus lower ones."""
     return 0.5 * (1 + np.sign(differences))
+
+
+def _in_groups(count: Callable[[Positions | slice], Array], labels: Values, held: Positions | slice) -> Array:
+    """Return what is counted in each group by itself, for the labels that judge; in all of them without groups."""
+    if labels.groups is None:
+        return count(ALL)
+    groups = labels.groups[held]
+    found = np.zeros(len(groups))
+    for own in members(groups):
+        found[own] = count(own)
+    return found
+
+
+def error_of_groups(gains: Array, weights: Array, groups: Positions | None) -> float:
+    """Return the standard error of a weighted mean whose parts vary together within groups; 0 for fewer than two."""
+    if groups is None or len(np.unique(groups)) < 2:
+        return 0.0
+    _, numbers = np.unique(groups, return_inverse=True)
+    mean = np.average(gains, weights=weights)
+    sums = np.bincount(numbers, weights * (gains - mean))
+    return float(np.sqrt(len(sums) / (len(sums) - 1) * np.sum(sums**2)) / weights.sum())
 
 
 def _right_pairs(scores: Array, values: Array) -> Array:

@@ -16,6 +16,7 @@ from tupi.embedding.graphs import Graph
 from tupi.embedding.joint_graph import graph
 from tupi.embedding.prepared import Prepared
 from tupi.embedding.sparse_solve import conjugate_gradients
+from tupi.inputs.groups import relative_labels
 from tupi.inputs.labels import Labels, Values, relabel, subset
 from tupi.methods.base import Fit, Method, check_positive
 from tupi.methods.columns import initial_values
@@ -143,6 +144,7 @@ class CorrectAndSmooth(Method):
             )
 
         def predict(train: Labels) -> Array:
+            train = relative_labels(train, prepared.problem.groups)
             assert isinstance(train, Values)
             at, targets = train.index, _targets(train, prepared)
             a, b = _calibration(prepared, f_rows[at], targets)

@@ -118,6 +118,8 @@ class ExplicitModel:
                 if self.coefficients is not None:
                     columns = f + familiar[rows][:, None] * (X @ self.coefficients)
                     back = in_scale(columns, self.scale, self.shift, self.known.probabilities)
+                    if items.relative:
+                        back += items.group_means[rows]
                     predictions[rows] = back.reshape(len(rows), *items.initial.shape[1:])
         return Foreseen(predictions, familiar)
 

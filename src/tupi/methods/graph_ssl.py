@@ -16,6 +16,7 @@ from tupi.embedding.graphs import Graph
 from tupi.embedding.joint_graph import graph
 from tupi.embedding.prepared import Prepared
 from tupi.embedding.sparse_solve import conjugate_gradients
+from tupi.inputs.groups import relative_labels
 from tupi.inputs.labels import Labels, Pairs, Values, relabel, subset
 from tupi.methods.base import Fit, Method, check_positive
 from tupi.methods.spreading import best_setting, check_alpha, labelled_kernel, tuning_rows
@@ -114,6 +115,8 @@ def _predictor(prepared: Prepared, k: int, alpha: float, rows: NDArray[np.int64]
         if isinstance(train, Pairs):
             gram, asked = _comparisons(train, len(rows))
             return np.linalg.solve(_noise(edges) * np.eye(len(rows)) + K @ gram.toarray(), K @ asked)[:, 0]
+        train = relative_labels(train, prepared.problem.groups)
+        assert isinstance(train, Values)
         Y = _targets(train, prepared)
         F = _ratio(G[:, train.index] @ Y, Y)
         return F if prepared.problem.task == "classification" else F[:, 0]

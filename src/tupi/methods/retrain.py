@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from tupi.algorithm.trajectory import Watch
 from tupi.embedding.prepared import Prepared
+from tupi.inputs.groups import pairs_within
 from tupi.inputs.labels import Labels, Pairs, Values
 from tupi.judging.folds import Judged, judge_settings
 from tupi.methods.base import Fit, Method, check_positive
@@ -115,6 +116,8 @@ class Retrain(Method):
 
     def _network(self, H: Array, labels: Labels, seed: int) -> Model:
         network = RankNet(shapes=self.shapes, random_state=seed)
+        if isinstance(labels, Values) and labels.groups is not None:
+            labels = pairs_within(labels)
         try:
             if isinstance(labels, Pairs):
                 return network.fit(H, pairs=(labels.higher, labels.lower)).predict

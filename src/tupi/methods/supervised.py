@@ -13,6 +13,7 @@ from tupi.algorithm.denoiser import Step
 from tupi.algorithm.trajectory import Watch
 from tupi.embedding.joint_graph import side_by_side
 from tupi.embedding.prepared import Prepared
+from tupi.inputs.groups import pairs_within, relative_labels
 from tupi.inputs.labels import Labels, Pairs, Values, labelled_items, relabel, subset
 from tupi.inputs.problem import standardize
 from tupi.inputs.views import BLOCK
@@ -99,7 +100,7 @@ def known_items(method: Method, prepared: Prepared, labels: Labels | None, pairs
         raise InputError(
             f"labels: method {method.name!r} needs labelled items that have features; found none whose labels differ."
         )
-    among = relabel(useful, prepared.items)
+    among = relabel(relative_labels(useful, prepared.problem.groups), prepared.items)
     rows = labelled_items(among)
     return Known(rows, relabel(among, rows))
 
@@ -135,6 +136,8 @@ def view_shares(prepared: Prepared, rows: Positions, w: Array) -> Array:
 
 def rank_svm_path(X: Array, labels: Labels, C_grid: Sequence[float]) -> list[Array]:
     """Return the weights of a rank SVM on rows of X at each C, each minimisation started from the previous one."""
+    if isinstance(labels, Values) and labels.groups is not None:
+        labels = pairs_within(labels)
     if isinstance(labels, Pairs):
         loss: RankLoss = PairLoss(labels.higher, labels.lower)
     else:

@@ -136,6 +136,8 @@ def read_source(
             raise InputError(f"--image-column: {origin.scores} has no column {image_column!r}; accepted: one it has.")
         origin = _without(origin, table, image_column)
     inputs = origin.read(task)
+    if inputs.groups is not None:
+        raise InputError("--group: found groups for the page; accepted: with `tupi denoise` and `tupi compare`.")
     names = _names(inputs.predictions)
     pictures = None
     if image_column is not None:

@@ -62,6 +62,7 @@ class Outcome:
     expected: NDArray[np.float64] | None = None
     columns: pd.DataFrame = field(default_factory=lambda: columns_table(()))
     library: str = PANDAS
+    groups: NDArray[Any] | None = None
     seen: Seen | None = None
     model: Model | None = None
     origin: Origin | None = None
@@ -83,6 +84,7 @@ class Outcome:
     def to_frame(self) -> Any:
         """Return a table with one row per item: initial, prediction, and for scores the rank before and after.
 
+        With groups there is a column ``group``, and ranks are within it.
         It is one of the dataframe library that the input was of; of pandas, if it was of none.
         """
         return in_library(self.table(), self.library)
@@ -91,8 +93,11 @@ class Outcome:
         """Return what `to_frame` does as a table of pandas, whatever came in."""
         if self.initial.ndim == 1:
             frame = pd.DataFrame({"initial": self.initial, "prediction": self.predictions}, index=self.index)
+            if self.groups is not None:
+                frame.insert(0, "group", self.groups)
             for column, source in (("rank_before", "initial"), ("rank_after", "prediction")):
-                frame[column] = frame[source].rank(ascending=False, method="min").astype(int)
+                scores = frame[source] if self.groups is None else frame.groupby("group", sort=False)[source]
+                frame[column] = scores.rank(ascending=False, method="min").astype(int)
             return frame
         names = self.classes or tuple(range(self.initial.shape[1]))
         before = pd.DataFrame(self.initial, columns=[f"initial_{c}" for c in names], index=self.index)

@@ -71,6 +71,8 @@ class Denoised(Outcome):
         ``became`` and a ``note``; no rows if all were numbers.
     library : str
         The dataframe library that the input was of, in which `to_frame` answers.
+    groups : ndarray of shape (n,) or None
+        The group of each item, if items were compared within groups only.
     seen : Seen or None
         At most 2,000 of the items, with which `drift` compares those that come later.
     model : Model or None
@@ -109,7 +111,7 @@ class Denoised(Outcome):
         return interval(level, center, self.uncertainty, self.left_out_errors, self.method)
 
     def predict(
-        self, predictions: Table, features: Features, details: bool = False
+        self, predictions: Table, features: Features, details: bool = False, groups: Column | None = None
     ) -> NDArray[np.float64] | pd.Series | pd.DataFrame | Predicted:
         """Return better predictions of items that came later, without looking at the earlier ones again.
 
@@ -125,6 +127,9 @@ class Denoised(Outcome):
             and those of which its row is NaN. Columns of tables are found by their names.
         details : bool
             Whether to return a `tupi.results.predicted.Predicted`, which has more to say of each item.
+        groups : array_like of shape (n,) or Series, optional
+            Their groups, if this result has groups and counts items relative to them: each new group with all its
+            items, since these make its mean.
 
         Returns
         -------
@@ -136,7 +141,7 @@ class Denoised(Outcome):
                 f"predict: found a result of method {self.method!r} that has no function of new items; accepted: "
                 "results of 'auto', 'fuse', 'smooth' and 'tupi', saved by this version or a later one."
             )
-        items = self.model.known.items(predictions, features)
+        items = self.model.known.items(predictions, features, groups)
         found = self.model.foresee(items, sure=details)
         better = items.as_given(found.predictions)
         if details:

@@ -25,7 +25,7 @@ from tupi.runtime.packing import packed, unpacked
 FORMAT = 2  # of saved files; 2 added the model and some of the items
 TABLES = ("weights", "dependence", "history")
 OPTIONAL = ("uncertainty", "suggested", "left_out_errors", "expected")
-PER_ITEM = ("uncertainty", "expected")
+PER_ITEM = ("uncertainty", "expected", "groups")
 UNPACKED = 2**30  # bytes that any file may unpack to, and larger files to `RATIO` times their size: numbers that vary
 RATIO = 100  # hardly shrink, and a file that is made to fill the memory shrinks a thousandfold
 
@@ -52,6 +52,8 @@ def save_outcome(outcome: Outcome, path: Path) -> Path:
         **{name: _to_text(getattr(outcome, name)) for name in TABLES},
     }
     arrays |= {name: value for name in OPTIONAL if (value := getattr(outcome, name)) is not None}
+    if outcome.groups is not None:
+        arrays["groups"] = id_array(pd.Index(outcome.groups))
     if outcome.index is not None:
         levels = [outcome.index.get_level_values(k) for k in range(outcome.index.nlevels)]
         arrays |= {f"index{k or ''}": id_array(level) for k, level in enumerate(levels)}
@@ -185,6 +187,6 @@ def _restored(arrays: dict[str, NDArray[Any]], meta: dict[str, Any], frames: dic
         "classes": tuple(meta["classes"]) if meta["classes"] else None,
         "notes": tuple(meta["notes"]),
         **_later(meta),
-        **{name: arrays.get(name) for name in OPTIONAL},
+        **{name: arrays.get(name) for name in (*OPTIONAL, "groups")},
         **frames,
     }

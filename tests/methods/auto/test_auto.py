@@ -73,8 +73,8 @@ def test_a_parameter_that_nobody_has_lists_those_of_auto():
 
 
 def test_an_argument_that_denoise_lacks_says_so_without_other_methods():
-    with pytest.raises(InputError, match="groups: denoise has no such argument") as caught:
-        tupi.denoise(SCORES, VIEWS, groups=[0] * len(SCORES))
+    with pytest.raises(InputError, match="queries: denoise has no such argument") as caught:
+        tupi.denoise(SCORES, VIEWS, queries=[0] * len(SCORES))
     assert "tupi" not in str(caught.value)
 
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
+import tupi
 from tests.conftest import make_problem_arrays
 from tests.methods.auto.dense import everyone, whole_kernel
 from tests.methods.rows import class_problem
@@ -138,3 +139,10 @@ def test_kernels_applied_to_weights_are_their_products():
     np.testing.assert_allclose(
         process.apart(items) + fused.kernels.applied(items, process.weights()), direct, atol=1e-9
     )
+
+
+def test_other_methods_say_that_they_count_each_comparison_once(small):
+    _, scores, views = small
+    pairs = tupi.Pairs(range(0, 20), range(20, 40), weights=np.arange(1, 21))
+    assert "counts each comparison once" in tupi.denoise(scores, views, pairs, method="ridge").notes[-1]
+    assert not any("counts each" in note for note in tupi.denoise(scores, views, pairs).notes)

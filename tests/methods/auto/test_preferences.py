@@ -80,3 +80,25 @@ def test_fitting_finds_the_mode_of_its_own_variances_and_the_covariance():
     s = expit(D @ found.mode)
     covariance = np.linalg.inv(np.linalg.inv(whole) + (D.T * (s * (1 - s))) @ D)
     np.testing.assert_allclose(whole - whole @ found.middle @ whole, covariance, atol=1e-6)
+
+
+def test_the_mode_of_weighted_answers():
+    K, mean, higher, lower = make_comparisons()
+    weights = np.linspace(0.5, 2.0, len(higher))
+    D = differences(higher, lower, len(K))
+
+    def minus(g):
+        s = expit(D @ g)
+        return 0.5 * (g - mean) @ np.linalg.solve(K, g - mean) - weights @ np.log(s)
+
+    found, gradient, _ = mode(K, mean, D, mean, weights)
+    np.testing.assert_allclose(found, minimize(minus, mean, tol=1e-12).x, atol=1e-4)
+    np.testing.assert_allclose(gradient, np.linalg.solve(K, found - mean), atol=1e-5)
+
+
+def test_a_repeated_answer_counts_as_its_weight():
+    K, mean, higher, lower = make_comparisons()
+    D = differences(higher, lower, len(K))
+    once, _, _ = mode(K, mean, D, mean, np.full(len(D), 2.0))
+    twice, _, _ = mode(K, mean, np.vstack([D, D]), mean)
+    np.testing.assert_allclose(once, twice, atol=1e-8)

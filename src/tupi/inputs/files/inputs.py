@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tupi.inputs.files.choosing import chosen_columns
 from tupi.inputs.files.label_files import holds_pairs, read_labels
+from tupi.inputs.files.letor import QUERY, RELEVANCE
 from tupi.inputs.files.matching import Items, Sheet
 from tupi.inputs.files.reading import is_table, read_arrays, read_one_array
 from tupi.inputs.labels import Labels
@@ -33,7 +34,7 @@ class InputFiles:
         Files by view.
     labels : str or None
         The labels.
-    id_column, score, label, columns, drop, duplicates
+    id_column, score, label, columns, drop, duplicates, group
         Which columns and rows to take for what, see `read_inputs`.
     """
 
@@ -46,6 +47,7 @@ class InputFiles:
     columns: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     duplicates: str | None = None
+    group: str | None = None
 
     @property
     def paths(self) -> list[str]:
@@ -65,6 +67,7 @@ class InputFiles:
             self.columns,
             self.drop,
             self.duplicates,
+            self.group,
         )
 
 
@@ -90,6 +93,10 @@ class Inputs:
         How each table was read, a sentence each.
     left_out : tuple of str
         Columns that are no features, since they hold the scores or labels of the same file.
+    groups : Series or None
+        The group of each item.
+    group_column : str or None
+        The column that holds them.
     """
 
     predictions: Any
@@ -100,6 +107,8 @@ class Inputs:
     by_order: tuple[str, ...]
     understood: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    groups: pd.Series | None = None
+    group_column: str | None = None
 
     @property
     def sentence(self) -> str:
@@ -110,6 +119,8 @@ class Inputs:
             parts.append(f"predictions from {listed}{', ...' if len(self.score_columns) > 4 else ''}")
         if self.id_column is not None:
             parts.append(f"ids from {self.id_column!r}")
+        if self.group_column is not None:
+            parts.append(f"groups from {self.group_column!r}")
         if self.by_order:
             parts.append(f"matched by row order: {', '.join(self.by_order)}")
         if self.left_out:
@@ -139,6 +150,7 @@ def read_inputs(
     columns: Sequence[str] = (),
     drop: Sequence[str] = (),
     duplicates: str | None = None,
+    group: str | None = None,
 ) -> Inputs:
     """Read predictions, features and labels, and put their rows in the order of the predictions.
 
@@ -168,12 +180,23 @@ def read_inputs(
     duplicates : {None, "mean", "first", "last"}
         What to do about rows with the same id: complain, take the mean of numbers (and the first of anything else), or
         take the first or last row.
+    group : str, optional
+        The column that holds the group of each item, such as its query: of the predictions, or else of the features.
+        None takes the queries of a LETOR file among them.
     """
     if duplicates not in DUPLICATES:
         raise InputError(f"duplicates: found {duplicates!r}; accepted: None, 'mean', 'first' or 'last'.")
     base = Sheet.read("predictions", scores) if is_table(scores) else None
     sheets = {name: Sheet.read(f"features {name}", path) for name, path in features.items() if is_table(path)}
     known = Sheet.read("labels", labels) if labels is not None and is_table(labels) else None
+    group, grouping = _grouping(group, [base, *sheets.values()])
+    sheets = {
+        name: _without_columns(sheet, (group, RELEVANCE, QUERY) if sheet.is_letor else (group,))
+        for name, sheet in sheets.items()
+    }
+    base = None if base is None else _without_columns(base, (group,))
+    if known is not None:
+        known = replace(known, frame=known.frame[[RELEVANCE]]) if known.is_letor else _without_columns(known, (group,))
     predictions: Any
     score_columns: tuple[str, ...] = ()
     if base is None:
@@ -209,7 +232,39 @@ def read_inputs(
         tuple(items.by_order),
         tuple(understood),
         left_out,
+        None if grouping is None else _groups(str(group), grouping, items),
+        group,
     )
+
+
+def _grouping(group: str | None, sheets: Sequence[Sheet | None]) -> tuple[str | None, Sheet | None]:
+    """Return the column of groups, and the table that it is taken from."""
+    tables = [sheet for sheet in sheets if sheet is not None]
+    if group is None:
+        letor = [sheet for sheet in tables if sheet.is_letor]
+        return (QUERY, letor[0]) if letor else (None, None)
+    for sheet in tables:
+        if group in sheet.frame:
+            return group, sheet
+    if not tables:
+        raise InputError("--group: the predictions and features are arrays; accepted: a column of a table.")
+    tables[0].check_has("--group", group)  # complains
+    return None, None
+
+
+def _groups(group: str, sheet: Sheet, items: Items) -> pd.Series:
+    """Return the group of each item, as text."""
+    if items.base is not None and sheet.path.resolve() == items.base.path.resolve():
+        found = items.base.text(group)
+        return found if items.index is None else found.set_axis(items.index, axis=0)
+    ids = [items.column] if items.column is not None and items.column in sheet.frame else []
+    column = sheet.text(group)
+    return items.arrange(replace(sheet, frame=sheet.frame[ids].assign(**{group: column})))[group]
+
+
+def _without_columns(sheet: Sheet, columns: Sequence[str | None]) -> Sheet:
+    """Return a table without some columns, as far as it has them."""
+    return replace(sheet, frame=sheet.frame.drop(columns=[one for one in columns if one in sheet.frame]))
 
 
 def _without_targets(

@@ -82,13 +82,18 @@ def _from_arrays(path: str | Path, wanted: str | None, items: Items) -> Labels |
 
 
 def _pairs(sheet: Sheet, items: Items) -> Pairs:
+    rest = {
+        name: sheet.values(column).to_numpy()
+        for name, column in (("weights", "weight"), ("tied", "tied"))
+        if column in sheet.frame
+    }
     if items.ids is None:
-        return Pairs(*(sheet.frame[column].to_numpy() for column in PAIR))
+        return Pairs(*(sheet.frame[column].to_numpy() for column in PAIR), **rest)
     sides = [pd.Index(sheet.text(column)) for column in PAIR]
     places = items.positions(sheet, sides[0].append(sides[1])).reshape(2, -1)
     both = np.asarray((places >= 0).all(axis=0))
     check_pairs_left(sheet.called, both, sides[0].append(sides[1])[places.ravel() < 0])
-    return Pairs(*places[:, both])
+    return Pairs(*places[:, both], **{name: part[both] for name, part in rest.items()})
 
 
 def _values(sheet: Sheet, id_column: str | None, wanted: str | None, classes: Sequence[str]) -> pd.Series:

@@ -52,6 +52,11 @@ class Sheet:
         return self.file.path
 
     @property
+    def is_letor(self) -> bool:
+        """Whether it is a LETOR file."""
+        return self.file.is_letor
+
+    @property
     def called(self) -> str:
         """How error messages call it."""
         return f"{self.role} ({self.path})"

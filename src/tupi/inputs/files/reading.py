@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from tupi.inputs.files.letor import is_letor, read_letor
 from tupi.inputs.files.text import UNNAMED, TextFile
 from tupi.inputs.files.unpacking import check_archive, refusing
 from tupi.runtime.errors import InputError
@@ -25,6 +26,7 @@ READ_TABLES = (*TEXTS, *(f"{suffix}.gz" for suffix in TEXTS), ".parquet", ".xlsx
 READ = READ_TABLES + ARRAYS
 NO_PYARROW = "Parquet files need pyarrow: pip install 'tupi[parquet]'."
 NO_OPENPYXL = "Excel files need openpyxl: pip install 'tupi[excel]', or save the sheet as CSV."
+LETOR = "a LETOR file"
 NOT_ARRAYS = "holds nothing readable; accepted: arrays written by numpy, of numbers and not of Python objects."
 
 Array = NDArray[Any]
@@ -56,6 +58,11 @@ class ReadTable:
         """What was understood."""
         rows, columns = self.frame.shape
         return f"{self.path}: {rows:,} rows, {columns:,} column{'s' if columns > 1 else ''}, {self.how}."
+
+    @property
+    def is_letor(self) -> bool:
+        """Whether it is a LETOR file, which has relevance and queries beside the features."""
+        return self.how == LETOR
 
     def raw(self, column: str) -> pd.Series:
         """Return a column as text, exactly as the file has it (``007`` stays ``007``); empty where it has nothing."""
@@ -117,6 +124,8 @@ def read(path: str | Path) -> ReadTable:
         found = ReadTable(path, _read_parquet(path), "Parquet")
     elif suffix == ".xlsx":
         found = _read_excel(path)
+    elif is_letor(path):
+        found = ReadTable(path, read_letor(path), LETOR)
     else:
         text = TextFile.of(path)
         found = ReadTable(path, text.read(), text.sentence, text)

@@ -16,6 +16,7 @@ from scipy.special import softmax
 
 from tupi.blocks.home import Kept, Rows, reads_views
 from tupi.embedding.anchors import Near
+from tupi.inputs.groups import Groups, Relative
 from tupi.judging.gain import Gain, mean_gain, pair_gain
 from tupi.methods.auto.fitting import Fused
 from tupi.methods.auto.guard import (
@@ -51,12 +52,15 @@ class Scale:
         second has a column, half its log odds: that of the first is the mirror image.
     probabilities : bool
         Whether they are class probabilities.
+    groups : Groups, optional
+        The group of each item, if rankings are within groups.
     """
 
     task: str
     scale: Array
     shift: Array
     probabilities: bool
+    groups: Groups | None = None
 
     @property
     def two(self) -> bool:
@@ -266,7 +270,8 @@ class ScoreAnswer(Answer):
         f, label_free = (self.at_labels(problem.unit(one))[:, 0] for one in (problem.only(0), problem.careful))
         before = f[first] - f[second]
         after = blend.of(new / self.spread(), before, label_free[first] - label_free[second])
-        return pair_gain(before, after, first, second, len(f))
+        groups = None if self.fused.groups is None else self.fused.groups[first]
+        return pair_gain(before, after, first, second, len(f), groups)
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,15 +282,23 @@ class RankingAnswer(ScoreAnswer):
 
     def gain(self, blend: Blend) -> Gain:
         """Return the gain in pairwise accuracy, of pairs both of whose labels were left out."""
-        first, second = np.nonzero(self.values[:, None] > self.values)
+        above = self.values[:, None] > self.values
+        if self.fused.groups is not None:
+            above &= np.equal.outer(self.fused.groups, self.fused.groups)
+        first, second = np.nonzero(above)
         return self._pair_gain(blend, first, second, self.fused.left_out.differences[first, second])
 
     def agreement(self) -> tuple[float, float]:
-        """Return the correlation of values with predictions, each without its label."""
-        return correlation(self.fused.left_out.held_out[:, 0], self.values), len(self.values)
+        """Return the correlation of values with predictions, each without its label; if there are groups, within."""
+        held_out, groups = self.fused.left_out.held_out[:, 0], self.fused.groups
+        if groups is None:
+            return correlation(held_out, self.values), len(self.values)
+        return correlation(*(Relative(one, groups)[:] for one in (held_out, self.values))), len(groups) - groups.max()
 
-    def expected(self) -> Kept:
-        """Return what the process expects, in the units of the labels."""
+    def expected(self) -> Kept | None:
+        """Return what the process expects, in the units of the labels; nothing if these are relative to groups."""
+        if self.scale.groups is not None and not self.scale.groups.levels:
+            return None
         units = {"scale": float(self.values.std()), "shift": float(self.values.mean())}
         return self.problem.home.each(in_units, self.answers, **units)
 

@@ -37,6 +37,7 @@ from tupi.blocks.memory import Memory
 from tupi.embedding.anchors import MOST
 from tupi.embedding.prepared import Prepared
 from tupi.embedding.relevance import Relations, evenly
+from tupi.inputs.groups import relative_labels
 from tupi.inputs.labels import Labels, Pairs, Values, labelled_items, relabel, subset
 from tupi.judging.gain import Gain
 from tupi.methods.auto.answers import (
@@ -215,7 +216,8 @@ class Auto(Method):
         def suggested() -> Positions:
             with one_blas_thread():
                 if isinstance(answer, ComparisonAnswer):
-                    return suggest_pairs(base, answer.fused, rows[np.column_stack([answer.higher, answer.lower])])
+                    asked = rows[np.column_stack([answer.higher, answer.lower])]
+                    return suggest_pairs(base, answer.fused, asked, scale.groups)
                 return suggest_items(base, answer.fused, answer.fused.noise, rows)
 
         return Solution(
@@ -319,7 +321,8 @@ def scale_of(prepared: Prepared) -> Scale:
     """Return what the predictions are; of two classes' probabilities, what those of the second are."""
     given = prepared.problem.are_probabilities
     one = slice(1, None) if given and prepared.f.shape[1] == 2 else slice(None)
-    return Scale(prepared.problem.task, prepared.scale[one], prepared.shift[one], given)
+    groups = None if prepared.problem.groups is None else prepared.problem.groups.among(prepared.items)
+    return Scale(prepared.problem.task, prepared.scale[one], prepared.shift[one], given, groups)
 
 
 def view_p_values(prepared: Prepared) -> Array:
@@ -346,6 +349,7 @@ def without_labels(base: LabelFree, scale: Scale) -> Array:
 def fitted(base: LabelFree, labels: Labels, scale: Scale) -> tuple[Answer, Positions]:
     """Fit the process to labels of any kind; also return which items it was fitted to."""
     most = most_labels(base.home.n)
+    labels = relative_labels(labels, scale.groups)
     if isinstance(labels, Pairs):
         return _from_pairs(base, labels, scale, most)
     place = np.empty(base.home.n, np.int64)
@@ -364,7 +368,10 @@ def fitted(base: LabelFree, labels: Labels, scale: Scale) -> tuple[Answer, Posit
     z = ((values - values.mean()) / values.std())[:, None]
     kinds = {"regression": RegressionAnswer, "ranking": RankingAnswer, "classification": BinaryAnswer}
     kind: Any = kinds[scale.task]
-    return kind(base, scale, with_expert(base, fit_values(base, labelled, z), z), len(values), values), rows
+    groups = None if labels.groups is None else np.unique(labels.groups[used], return_inverse=True)[1]
+    levels = scale.groups is None or scale.groups.levels
+    fused = with_expert(base, fit_values(base, labelled, z, groups=groups, levels=levels), z)
+    return kind(base, scale, fused, len(values), values), rows
 
 
 def _from_pairs(base: LabelFree, labels: Pairs, scale: Scale, most: int) -> tuple[Answer, Positions]:
@@ -378,7 +385,9 @@ def _from_pairs(base: LabelFree, labels: Pairs, scale: Scale, most: int) -> tupl
     compared = np.unique(np.concatenate([higher, lower]))
     higher, lower = np.searchsorted(compared, higher), np.searchsorted(compared, lower)
     rows = base.order[compared]
-    fused = fit_pairs(base, pick_features(base, rows), higher, lower)
+    groups = None if scale.groups is None else np.unique(scale.groups.numbers[rows], return_inverse=True)[1]
+    weights = None if labels.weights is None else labels.weights[order]
+    fused = fit_pairs(base, pick_features(base, rows), higher, lower, groups, weights)
     return ComparisonAnswer(base, scale, fused, len(higher), higher, lower), rows
 
 

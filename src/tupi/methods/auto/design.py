@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from tupi.embedding.relevance import evenly
+from tupi.inputs.groups import Groups
 from tupi.methods.auto.fitting import Fused, Linear, Process
 from tupi.methods.auto.kernels import kernels, pick_features
 from tupi.methods.auto.labelfree import LabelFree
@@ -56,7 +57,9 @@ def suggest_items(problem: LabelFree, fused: Fused, noise: float, labelled: Posi
     return pool[chosen]
 
 
-def suggest_pairs(problem: LabelFree, fused: Fused, asked: NDArray[np.int64]) -> NDArray[np.int64]:
+def suggest_pairs(
+    problem: LabelFree, fused: Fused, asked: NDArray[np.int64], grouped: Groups | None = None
+) -> NDArray[np.int64]:
     """Return pairs, shape (k, 2), in the order in which comparing them would lower the sum of all variances most.
 
     A comparison sees the difference of two items with precision s (1 - s) / SCALE^2, s its expected outcome.
@@ -69,13 +72,22 @@ def suggest_pairs(problem: LabelFree, fused: Fused, asked: NDArray[np.int64]) ->
         The process.
     asked : ndarray of shape (k, 2)
         Pairs that were compared already.
+    grouped : Groups, optional
+        The group of each item, if pairs must be within groups.
     """
     pool = problem.evenly(PAIR_POOL)
+    groups = None if grouped is None else grouped.numbers
+    if groups is not None:  # all items of some groups
+        size, first = np.bincount(groups), np.unique(groups[problem.order], return_index=True)[1]
+        named = np.argsort(first)[evenly(len(first), max(1, int(PAIR_POOL / size.mean())))]
+        pool = problem.order[np.isin(groups[problem.order], named)][:PAIR_POOL]
     items = pick_features(problem, pool)
     C, mean = fused.covariance(items), fused(items)[0][:, 0]
     s = expit((mean[:, None] - mean) / SCALE)
     precision = s * (1 - s) / SCALE**2
     free = np.triu(np.ones((len(pool), len(pool)), bool), 1)
+    if groups is not None:
+        free &= np.equal.outer(groups[pool], groups[pool])
     place = np.full(len(problem.order), -1)
     place[pool] = np.arange(len(pool))
     known = place[asked]

@@ -73,14 +73,16 @@ def fit_plain(problem: LabelFree, fused: Fused, z: Array) -> tuple[Process, Left
     columns = problem.unit(problem.only(0))[:, None]
     at_labels = np.einsum("cqk,nck->cqn", columns, labelled.base)
     shared = fused.kernels.within()[first:]
-    model = labelled_model(at_labels, shared, LogPrior(np.array(prior), np.full(len(prior), PRIOR_SD)))
+    expected_of = LogPrior(np.array(prior), np.full(len(prior), PRIOR_SD))
+    constant = fused.process.constant  # none: each group has its own
+    model = labelled_model(at_labels, shared, expected_of, groups=None if constant else fused.groups)
     mean = expected(columns[:, 0], at_labels[:, 0].T)
     residuals = z - mean(labelled.base)
     some = evenly(len(z), CHOOSING_LABELS)
     v = model.among(some).most_likely(residuals[some])
     after = posterior(model, v, residuals)
-    plain = Process(mean, columns, first, at_labels, v[:-1], after.duals, 1.0)
-    return plain, judged_apart(model, after, z, z - residuals)
+    plain = Process(mean, columns, first, at_labels, v[:-1], after.duals, constant)
+    return plain, judged_apart(model, after, z, z - residuals, fused.groups)
 
 
 def combined_left_out(process: LeftOut, plain: LeftOut, z: Array, expected: float) -> LeftOut:

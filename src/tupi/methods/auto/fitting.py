@@ -159,6 +159,8 @@ class Fused:
         A second expert, see `tupi.methods.auto.experts`.
     plain_share : float
         Its share in all predictions.
+    groups : ndarray of shape (m,), optional
+        The group of each labelled item, numbered from 0, if rankings are within groups.
     """
 
     kernels: Kernels
@@ -170,6 +172,7 @@ class Fused:
     judged: Positions
     plain: Process | None = None
     plain_share: float = 0.0
+    groups: Positions | None = None
 
     @property
     def labelled(self) -> Features:
@@ -271,7 +274,13 @@ def expected(columns: Array, at_labels: Array) -> Linear:
 
 
 def fit_values(
-    problem: LabelFree, labelled: Features, z: Array, mean: Chances | None = None, constant: float = 1.0
+    problem: LabelFree,
+    labelled: Features,
+    z: Array,
+    mean: Chances | None = None,
+    constant: float = 1.0,
+    groups: Positions | None = None,
+    levels: bool = True,
 ) -> Fused:
     """Fit the process to values.
 
@@ -287,6 +296,10 @@ def fit_values(
         The mean function; by default the label-free answer with the slope that is expected.
     constant : float
         Prior variance of a shift.
+    groups : ndarray of shape (m,), optional
+        The group of each labelled item, by which labels are left out.
+    levels : bool
+        Whether the labels of all groups share one shift; otherwise each group has its own.
     """
     found = kernels(problem, labelled)
     columns, shared = found.of_columns(labelled), found.within()
@@ -294,7 +307,7 @@ def fit_values(
     some = evenly(len(z), int(CHOOSING_LABELS / z.shape[1] ** (1 / 3)))  # outputs agree on variances
 
     def fitted(columns: Array, residuals: Array) -> tuple[Model, Array, Any]:
-        model = labelled_model(columns, shared, found.prior, constant)
+        model = labelled_model(columns, shared, found.prior, constant, None if levels else groups)
         v = model.among(some).most_likely(residuals[some])
         return model, v, posterior(model, v, residuals)
 
@@ -311,30 +324,37 @@ def fit_values(
         if len(z) < FEW or odds < REVERSAL:
             found, columns, function, residuals = held, held_columns, held_mean, rest
             model, v, after = held_model, v_held, held_after
-    process = Process(function, found.columns, 0, columns, v[:-1], after.duals, constant)
-    left_out = judged_apart(model, after, z, z - residuals)
+    process = Process(function, found.columns, 0, columns, v[:-1], after.duals, constant if levels else 0.0)
+    left_out = judged_apart(model, after, z, z - residuals, groups)
     nothing = np.empty(0, np.int64)
-    return Fused(found, process, list(after.inverses), float(v[-1]), left_out, np.empty(0), nothing)
+    return Fused(found, process, list(after.inverses), float(v[-1]), left_out, np.empty(0), nothing, groups=groups)
 
 
-def fit_pairs(problem: LabelFree, labelled: Features, higher: Positions, lower: Positions) -> Fused:
+def fit_pairs(
+    problem: LabelFree,
+    labelled: Features,
+    higher: Positions,
+    lower: Positions,
+    groups: Positions | None = None,
+    weights: Array | None = None,
+) -> Fused:
     """Fit the process to comparisons among the labelled items, within which they are numbered."""
     found = kernels(problem, labelled)
     columns, shared = found.of_columns(labelled), found.within()
     answers = columns[:, 0].T
     function = expected(problem.columns[:, 0], answers)
     mean = function(labelled.base)[:, 0]
-    after = fit_preferences(columns[0], shared, found.prior, mean, higher, lower)
+    after = fit_preferences(columns[0], shared, found.prior, mean, higher, lower, weights)
     against = _against(answers, after.v[0], after.dual[:, None])
     if against.any() and (len(mean) < FEW or _odds_of_reversal(mean, higher, lower) < REVERSAL):
         found, columns = _held(found, columns, against)
         function, mean = Linear(LEAST_SLOPE * function.coefficients), LEAST_SLOPE * mean
-        after = fit_preferences(columns[0], shared, found.prior, mean, higher, lower)
+        after = fit_preferences(columns[0], shared, found.prior, mean, higher, lower, weights)
     K = Model(columns, shared, JITTER * np.eye(len(mean)), found.prior).covariance(after.v, 0)
     judged = evenly(len(higher), MAX_JUDGED)
-    differences = left_out_comparisons(after, K, higher, lower, judged)
+    differences = left_out_comparisons(after, K, higher, lower, judged, weights)
     process = Process(function, found.columns, 0, columns, after.v, after.dual[:, None], 0.0)
-    return Fused(found, process, [after.middle], 0.0, LeftOut.nothing(), differences, judged)
+    return Fused(found, process, [after.middle], 0.0, LeftOut.nothing(), differences, judged, groups=groups)
 
 
 def _against(answers: Array, variance: float, duals: Array) -> NDArray[np.bool_]:

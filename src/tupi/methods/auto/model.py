@@ -209,7 +209,10 @@ class AutoModel:
             fused = replace(fused, kernels=replace(fused.kernels, tables=tables))
         if not fused.middles:
             process, kernels = fused.process, fused.kernels
-            model = labelled_model(process.at_labels, kernels.within(), kernels.prior, process.constant)
+            given = process.at_labels, kernels.within(), kernels.prior
+            # Without a constant that all items share, each group had its own.
+            constant = process.constant or 1.0
+            model = labelled_model(*given, constant, None if process.constant else fused.groups)
             nothing = np.zeros_like(process.duals)
             after = posterior(model, np.append(process.v, fused.noise), nothing)
             fused = replace(fused, middles=list(after.inverses))
@@ -245,6 +248,8 @@ class AutoModel:
                 columns, familiar[rows], *labels = self._said(items, rows, sure)
             if columns is not None:
                 back = self.scale.predictions(columns)
+                if items.relative:
+                    back += items.group_means[rows]
                 predictions[rows] = back.reshape(len(rows), *items.initial.shape[1:])
             for everyone, some in zip((uncertainty, expected), labels, strict=True):
                 if everyone is not None:
@@ -319,7 +324,7 @@ def model_of(
         curve = Curve.of(prepared.f[:, 0], normal)
     model = AutoModel(
         Known.of(prepared.problem),
-        scale,
+        replace(scale, groups=None),
         curve,
         base.layout,
         base.space,
@@ -331,7 +336,7 @@ def model_of(
     if answer is None:
         return model
     fused = replace(answer.fused, left_out=LeftOut.nothing(), differences=np.empty(0), judged=np.empty(0, np.int64))
-    values = answer.values if isinstance(answer, RankingAnswer) else None
+    values = answer.values if isinstance(answer, RankingAnswer) and not prepared.problem.relative else None
     units = Units(fused.noise, answer._unit(), None if values is None else (float(values.std()), float(values.mean())))
     graph = base.kernel_graph or base.graph
     if graph is not None:

@@ -1,8 +1,8 @@
 """A Gaussian process on comparisons: logistic likelihood, Laplace's approximation, marginal likelihood.
 
-P(i above j) = sigmoid((g_i - g_j) / SCALE). Around the mode the likelihood is a Gaussian with precision
-Lam = D^T diag(s (1 - s)) D, whose eigenvectors Q give independent pseudo-observations of Q^T (g - mean); with these
-fixed, variances are found as for values, and the mode again, a few times.
+P(i above j) = sigmoid((g_i - g_j) / SCALE), to the power of the answer's weight w. Around the mode the likelihood is a
+Gaussian with precision Lam = D^T diag(w s (1 - s)) D, whose eigenvectors Q give independent pseudo-observations of
+Q^T (g - mean); with these fixed, variances are found as for values, and the mode again, a few times.
 """
 
 from __future__ import annotations
@@ -53,21 +53,22 @@ def differences(higher: Positions, lower: Positions, m: int) -> Array:
     return D
 
 
-def mode(K: Array, mean: Array, D: Array, start: Array) -> tuple[Array, Array, Array]:
+def mode(K: Array, mean: Array, D: Array, start: Array, weights: Array | None = None) -> tuple[Array, Array, Array]:
     """Return the mode of the posterior, the gradient of the log likelihood there and its negative Hessian Lam.
 
     Newton's method; since the likelihood is log concave, halving steps that do not improve is all the care it needs.
     """
     inverse = np.linalg.inv(K)
+    weights = np.ones(len(D)) if weights is None else weights
 
     def objective(g: Array) -> float:
-        return float(0.5 * (g - mean) @ inverse @ (g - mean) + np.logaddexp(0, -(D @ g)).sum())
+        return float(0.5 * (g - mean) @ inverse @ (g - mean) + weights @ np.logaddexp(0, -(D @ g)))
 
     g, value = start, objective(start)
     for _ in range(MAX_NEWTON):
         s = expit(D @ g)
-        gradient = D.T @ (1 - s)
-        Lam = (D * (s * (1 - s))[:, None]).T @ D
+        gradient = D.T @ (weights * (1 - s))
+        Lam = (D * (weights * s * (1 - s))[:, None]).T @ D
         step = np.linalg.solve(inverse + Lam, gradient - inverse @ (g - mean))
         size = 1.0
         while size > 1e-6 and objective(g + size * step) > value + 1e-12:
@@ -77,11 +78,17 @@ def mode(K: Array, mean: Array, D: Array, start: Array) -> tuple[Array, Array, A
         if np.abs(size * step).max() < TOL:
             break
     s = expit(D @ g)
-    return g, D.T @ (1 - s), (D * (s * (1 - s))[:, None]).T @ D
+    return g, D.T @ (weights * (1 - s)), (D * (weights * s * (1 - s))[:, None]).T @ D
 
 
 def fit_preferences(
-    columns: Array, shared: Array, prior: LogPrior, mean: Array, higher: Positions, lower: Positions
+    columns: Array,
+    shared: Array,
+    prior: LogPrior,
+    mean: Array,
+    higher: Positions,
+    lower: Positions,
+    weights: Array | None = None,
 ) -> PreferencePosterior:
     """Return the posterior of comparisons among m items.
 
@@ -97,13 +104,15 @@ def fit_preferences(
         Prior mean.
     higher, lower : ndarray of int
         The pairs, numbered within the m items.
+    weights : ndarray, optional
+        As how many answers each pair counts; None: one.
     """
     m = len(mean)
     D = differences(higher, lower, m)
     v, g = np.exp(prior.mean), mean
     items = Model(columns[None], shared, JITTER * np.eye(m), prior)
     for _ in range(ROUNDS):
-        g, gradient, Lam = mode(items.covariance(v, 0), mean, D, g)
+        g, gradient, Lam = mode(items.covariance(v, 0), mean, D, g, weights)
         precision, Q = np.linalg.eigh(Lam)
         seen = precision > 1e-6 * precision[-1]
         precision, Q = precision[seen], Q[:, seen]
@@ -116,14 +125,19 @@ def fit_preferences(
         )
         v = projected.most_likely(observed[:, None])
     K = items.covariance(v, 0)
-    g, gradient, Lam = mode(K, mean, D, g)
+    g, gradient, Lam = mode(K, mean, D, g, weights)
     # (K + Lam^-1)^-1 without the inverse of Lam, which is singular: comparisons do not see a shift.
     middle = Lam - Lam @ np.linalg.solve(np.linalg.inv(K) + Lam, Lam)
     return PreferencePosterior(v, gradient, middle, g)
 
 
 def left_out_comparisons(
-    found: PreferencePosterior, K: Array, higher: Positions, lower: Positions, judged: Positions
+    found: PreferencePosterior,
+    K: Array,
+    higher: Positions,
+    lower: Positions,
+    judged: Positions,
+    weights: Array | None = None,
 ) -> Array:
     """Return predicted differences of some pairs, each without any comparison that either of its items takes part in.
 
@@ -136,8 +150,9 @@ def left_out_comparisons(
     S = D @ covariance @ D.T
     u = D @ found.mode
     s = expit(u)
-    noise = 1 / np.maximum(s * (1 - s), 1e-12)
-    excess = (1 - s) * noise  # t - u
+    spread = np.maximum(s * (1 - s), 1e-12)
+    noise = 1 / (spread if weights is None else weights * spread)
+    excess = (1 - s) / spread  # t - u
     predicted = np.empty(len(judged))
     for k, pair in enumerate(judged):
         ends = (higher[pair], lower[pair])

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 
+from tupi.inputs.groups import members
+
 RHO = 0.8  # expected correlation of label-free answer and labels. It makes the slope positive whatever few labels say
 LOG_PRIOR_NOISE = -1.0
 PRIOR_SD = 1.0  # of log variances: a factor e either way
@@ -25,6 +27,7 @@ CHOOSING_LABELS = 400  # that set the variances; more would hardly change what i
 FEW = 20  # fewer labelled items than that cannot say that higher scores mean less
 FOLDS = 5  # of the labels, each judged under variances that the others chose
 Array = NDArray[np.float64]
+Positions = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +120,9 @@ class Model:
         return np.exp(found.x)
 
 
-def labelled_model(columns: Array, shared: Array, prior: LogPrior, constant: float = 1.0) -> Model:
+def labelled_model(
+    columns: Array, shared: Array, prior: LogPrior, constant: float = 1.0, groups: Positions | None = None
+) -> Model:
     """Return the model of noisy values: noise of unknown variance, and an unknown constant.
 
     Parameters
@@ -126,12 +131,15 @@ def labelled_model(columns: Array, shared: Array, prior: LogPrior, constant: flo
         The kernels at the labelled items, see `tupi.methods.auto.kernels.Kernels`.
     constant : float
         Variance of the constant.
+    groups : ndarray of shape (m,), optional
+        The group of each item, if each group has a constant of its own.
     """
     m = columns.shape[2]
+    together = np.ones((m, m)) if groups is None else np.equal.outer(groups, groups)
     return Model(
         columns,
         np.concatenate([shared, np.eye(m)[None]]),
-        np.full((m, m), constant) + JITTER * np.eye(m),
+        constant * together + JITTER * np.eye(m),
         prior.and_noise(),
     )
 
@@ -183,6 +191,27 @@ def left_out_twice(values: Array, dual: Array, inverse: Array) -> Array:
     return values[:, None] - error
 
 
+def left_out_groups(values: Array, dual: Array, inverse: Array, groups: Positions) -> Array:
+    """Return predictions without whole groups: entry (i, j) is that of i without i's group and without the label of j.
+
+    For a group B and a label j outside of it, the errors of B are (K^-1)_CC^-1 alpha_C at B, with C = B and j. With j
+    eliminated that is P_j^-1 (alpha_B - c_j alpha_j / d_j), where c_j and d_j are j's entries of K^-1 with B and with
+    itself, and P_j = (K^-1)_BB - c_j c_j^T / d_j has its inverse by Sherman and Morrison's formula. Entries (i, j) of
+    one group are without that group alone.
+    """
+    predicted = np.empty((len(values), len(values)))
+    diagonal = np.diag(inverse)
+    for own in members(groups):
+        inner = np.linalg.inv(inverse[np.ix_(own, own)])
+        cross = inverse[own] * (groups != groups[own[0]])
+        reached = inner @ cross
+        errors = inner @ (dual[own][:, None] - cross * (dual / diagonal))
+        spread = diagonal - np.einsum("bj,bj->j", cross, reached)
+        along = np.einsum("bj,bj->j", cross, errors) / spread
+        predicted[own] = values[own][:, None] - errors - reached * along
+    return predicted
+
+
 def slope(answers: Array) -> float:
     """Return b0: the slope of labels with deviation one on the label-free answers, if they correlate by RHO."""
     return float(1 / np.sqrt(answers.var() + (1 - RHO**2) / RHO**2))
@@ -213,7 +242,7 @@ class LeftOut:
         return cls(np.empty((0, 1)), np.empty((0, 0)), np.empty((0, 0)))
 
 
-def judged_apart(model: Model, after: Posterior, z: Array, mean: Array) -> LeftOut:
+def judged_apart(model: Model, after: Posterior, z: Array, mean: Array, groups: Positions | None = None) -> LeftOut:
     """Return predictions of values that are left out.
 
     They are exact for given variances, see `tupi.methods.auto.process`. But variances that saw a value make too much of
@@ -229,10 +258,17 @@ def judged_apart(model: Model, after: Posterior, z: Array, mean: Array) -> LeftO
         Given all labels.
     z, mean : ndarray of shape (m, c)
         The labels, and the mean function.
+    groups : ndarray of shape (m,), optional
+        For one output: the group of each label. Labels are then left out by whole groups, so that a group is judged as
+        one without any label would be.
     """
     m, c = z.shape
+    in_groups = groups is not None and groups.max() > 1
 
     def without(after: Posterior) -> tuple[Array, Array]:
+        if groups is not None and in_groups:
+            twice = left_out_groups(z[:, 0], after.duals[:, 0], after.inverses[0], groups)
+            return np.diag(twice)[:, None].copy(), twice
         held_out = np.column_stack([left_out(z[:, j], after.duals[:, j], after.inverses[j]) for j in range(c)])
         twice = left_out_twice(z[:, 0], after.duals[:, 0], after.inverses[0]) if c == 1 else np.empty((0, 0))
         return held_out, twice
@@ -242,7 +278,7 @@ def judged_apart(model: Model, after: Posterior, z: Array, mean: Array) -> LeftO
     if not FEW <= m <= CHOOSING_LABELS:
         return LeftOut(held_out, differences, twice)
     differences, twice = np.zeros_like(differences), twice.copy()
-    fold = dealt(z[:, 0])
+    fold = groups % FOLDS if groups is not None and in_groups else dealt(z[:, 0])
     for k in range(FOLDS):
         own, others = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
         v = model.among(others).most_likely((z - mean)[others])
