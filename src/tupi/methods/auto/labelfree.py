@@ -20,8 +20,10 @@ from tupi.blocks.home import Home, Kept, Rows, reads_views
 from tupi.embedding.anchors import (
     FAINT,
     AnchorGraph,
+    GraphKernel,
     Near,
     compile_all,
+    mirrored,
     nearest,
 )
 from tupi.embedding.relevance import Relations, evenly, relations
@@ -53,7 +55,7 @@ def gathered(rows: Rows, near: Near, columns: Array, *, a: int) -> Array:
 
 
 def shared(rows: Rows, near: Near, *, a: int) -> Array:
-    """Return Z^T Z."""
+    """Return the lower triangle of Z^T Z."""
     return near.shared(a)
 
 
@@ -216,7 +218,7 @@ class LabelFree:
         return np.stack([first, *(one - first * a[:, None] for one, a in zip(others, along, strict=True))], axis=1)
 
     @cached_property
-    def tables(self) -> list[NDArray[np.float32]]:
+    def tables(self) -> list[GraphKernel]:
         """The graph's kernels between anchors."""
         graph = self.kernel_graph or self.graph
         return [] if graph is None else [graph.kernel(c) for c in KERNEL_STRENGTHS]
@@ -285,7 +287,7 @@ def label_free(home: Home, f: Array, ranked: bool, progress: Callable[[str], Non
     near = home.each(placed, space=space)
     progress("Averaging over alike items")
     a = len(space.anchors.columns)
-    alike = averages_of(home, initial, near, home.summed(shared, near, a=a))
+    alike = averages_of(home, initial, near, mirrored(home.summed(shared, near, a=a)))
     progress("Leaving out views in turn")
     views = np.split(points.columns, layout.offsets(related)[1:-1], axis=1)
     table = alike.moments
