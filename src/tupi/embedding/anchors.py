@@ -88,8 +88,7 @@ class Near:
 
     def shared(self, a: int) -> NDArray[np.float64]:
         """Return the lower triangle of Z^T Z; those of several items add up before `mirrored` fills in the upper."""
-        # Items with the same nearest anchor share most of the others: one after another they find them in the cache.
-        return _shared(self.numbers, self.weights, np.argsort(self.numbers[:, 0], kind="stable"), a)
+        return _shared(self.numbers, self.weights, a)
 
     def diagonal(self, table: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return the diagonal of Z table Z^T, for a symmetric table."""
@@ -379,14 +378,23 @@ def _scatter(near, weights, columns, a):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def _shared(near, weights, order, a):  # type: ignore[no-untyped-def]
-    s = near.shape[1]
+def _shared(near, weights, a):  # type: ignore[no-untyped-def]
+    n, s = near.shape
     found = np.zeros((a, a))
-    for i in order:
+    numbers, ordered = np.empty(s, np.uint32), np.empty(s)
+    for i in range(n):
+        for k in range(s):  # by number, so that all that follows is below the diagonal, and runs along its rows
+            j = k
+            while j > 0 and numbers[j - 1] > near[i, k]:
+                numbers[j] = numbers[j - 1]
+                ordered[j] = ordered[j - 1]
+                j -= 1
+            numbers[j] = near[i, k]
+            ordered[j] = weights[i, k]
         for k in range(s):
-            for j in range(k + 1):  # one entry for each two anchors, below the diagonal
-                first, second = near[i, k], near[i, j]
-                found[max(first, second), min(first, second)] += weights[i, k] * weights[i, j]
+            row = found[numbers[k]]
+            for j in range(k + 1):
+                row[numbers[j]] += ordered[k] * ordered[j]
     return found
 
 

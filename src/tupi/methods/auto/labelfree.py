@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +30,7 @@ from tupi.embedding.relevance import Relations, evenly, relations
 from tupi.methods.auto.layout import Layout, Space, make_space
 from tupi.methods.auto.signal import SignalShare, explained_by, sampled_neighbors, signal_share
 from tupi.runtime.compiling import COMPILING, is_compiled
+from tupi.runtime.threads import in_order
 
 SAMPLE = 10_000  # items that views are judged by and anchors are placed by
 NEIGHBORS = 15  # by which views explain predictions
@@ -295,7 +296,8 @@ def label_free(home: Home, f: Array, ranked: bool, progress: Callable[[str], Non
     away = p - np.eye(table.shape[1])[1]
     residual = float(np.mean(np.einsum("ck,ckl,cl->c", away, table, away)))
     share = signal_share(f[sample], views, NEIGHBORS, residual)
-    by_view = [(view, *sampled_neighbors(X, NEIGHBORS)) for view, X in zip(related, views, strict=True)]
+    alone = in_order(partial(sampled_neighbors, k=NEIGHBORS), views)
+    by_view = [(view, *found) for view, found in zip(related, alone, strict=True)]
     return LabelFree(
         home=home,
         order=order,
