@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,7 @@ IN_CACHE = 1 << 18  # distances that are computed at once
 LANES, HALVINGS = 128, 8  # by which a bound of the least entries of a row is found
 FAINT = 1e-3  # a share of other items in an average below this is rounding
 Array = NDArray[np.floating]
+Precision = TypeVar("Precision", bound=np.floating)
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,7 +284,7 @@ class GraphKernel:
         return M
 
 
-def mirrored(lower: Array) -> Array:
+def mirrored(lower: NDArray[Precision]) -> NDArray[Precision]:
     """Return a symmetric table, given its lower triangle; what is above is not looked at."""
     return np.tril(lower) + np.tril(lower, -1).T
 
