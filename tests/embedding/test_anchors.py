@@ -4,7 +4,19 @@ import numpy as np
 import pytest
 
 from tupi.embedding import anchors
-from tupi.embedding.anchors import NEAREST, WIDTH, AnchorGraph, Anchors, Near, Points, nearest, place_anchors
+from tupi.embedding.anchors import (
+    LANES,
+    NEAREST,
+    WIDTH,
+    AnchorGraph,
+    Anchors,
+    Near,
+    Points,
+    equal_below,
+    mirrored,
+    nearest,
+    place_anchors,
+)
 
 N, A, OFFSETS = 50, 35, np.array([0, 2, 3, 6])
 RNG = np.random.default_rng(0)
@@ -75,6 +87,29 @@ def test_nearest_are_those_that_sorting_finds():
     np.testing.assert_allclose(found, np.take_along_axis(distances, expected, axis=1), atol=2.0**-33)
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("lacking", [0.0, 0.5, 0.95])
+def test_nearest_among_many_are_those_that_sorting_finds(kind, lacking):
+    """Of so many entries, most are left aside by a bound, which ties and entries that are infinite must not spoil."""
+    distances = np.round(RNG.random((20, 2 * LANES + 45)), 2).astype(kind)
+    distances[RNG.random(distances.shape) < lacking] = np.inf
+    expected = np.argsort(distances, axis=1, kind="stable")[:, :30]
+    near, found = nearest(distances, 30, equal_below(distances))
+    ordered = np.take_along_axis(distances, expected, axis=1)
+    np.testing.assert_allclose(found, ordered, atol=2.0**-16)
+    np.testing.assert_array_equal(near, np.where(np.isfinite(ordered), expected, 0))
+
+
+def test_nearest_anchors_are_the_same_in_pieces(monkeypatch):
+    points, there = some_points(missing=0.4), some_anchors(missing=0.4)
+    whole, far = there.near_and_reach(points)
+    monkeypatch.setattr(anchors, "IN_CACHE", 7 * A)
+    pieces, reach = there.near_and_reach(points)
+    np.testing.assert_array_equal(pieces.numbers, whole.numbers)
+    np.testing.assert_array_equal(pieces.weights, whole.weights)
+    np.testing.assert_array_equal(reach, far)
+
+
 def test_nearest_of_few_finite_entries_leave_infinite_places():
     near, found = nearest(np.array([[np.inf, 2.0, np.inf, 1.0]]), 3, 2.0**-33)
     assert near[0, :2].tolist() == [3, 1]
@@ -128,7 +163,7 @@ def test_sums_over_items_equal_dense_products():
     square = square + square.T  # as all tables are
     np.testing.assert_allclose(NEAR.gather(table), Z @ table, atol=1e-12)
     np.testing.assert_allclose(NEAR.scatter(columns, A), Z.T @ columns, atol=1e-12)
-    np.testing.assert_allclose(NEAR.shared(A), Z.T @ Z, atol=1e-6)  # products of two float32 weights
+    np.testing.assert_allclose(mirrored(NEAR.shared(A)), Z.T @ Z, atol=1e-6)  # products of two float32 weights
     np.testing.assert_allclose(NEAR.diagonal(square), np.diag(Z @ square @ Z.T), atol=1e-6)
     np.testing.assert_allclose(NEAR.own(LAM), np.diag(W), atol=1e-12)
 
@@ -150,10 +185,14 @@ def test_the_low_pass_solves_its_equation(c):
 def test_the_kernel_is_the_low_pass_twice_without_its_identity(c):
     low = np.linalg.inv(np.eye(N) + c * (np.eye(N) - W))
     expected = low @ low - np.eye(N) / (1 + c) ** 2
-    table = GRAPH.kernel(c)
+    kernel = GRAPH.kernel(c)
+    table = kernel.table
     np.testing.assert_allclose(Z @ table @ Z.T, expected, atol=5e-5 * np.abs(expected).max())
     np.testing.assert_allclose(NEAR.diagonal(table), np.diag(expected), atol=5e-5 * np.abs(expected).max())
     np.testing.assert_allclose(table, table.T, rtol=1e-6)
+    np.testing.assert_allclose(kernel.times(Z.T[:, :3]), table @ Z.T[:, :3], atol=5e-5 * np.abs(table).max())
+    np.testing.assert_allclose(kernel.scaled(3.0).times(Z.T), 3 * kernel.times(Z.T), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(kernel.scaled(3.0).table, 3 * table, rtol=1e-4, atol=1e-6)
 
 
 def test_an_anchor_that_is_nobodys_changes_nothing():
@@ -162,7 +201,7 @@ def test_an_anchor_that_is_nobodys_changes_nothing():
     sums = np.append(Z.T @ RNG.normal(size=(N, 2)), np.zeros((1, 2)), axis=0)
     np.testing.assert_allclose(more.low_pass(sums, 10.0)[:-1], GRAPH.low_pass(sums[:-1], 10.0), atol=1e-6)
     np.testing.assert_array_equal(more.low_pass(sums, 10.0)[-1], 0)
-    np.testing.assert_allclose(more.kernel(10.0)[:-1, :-1], GRAPH.kernel(10.0), atol=1e-5)
+    np.testing.assert_allclose(more.kernel(10.0).table[:-1, :-1], GRAPH.kernel(10.0).table, atol=1e-5)
 
 
 def test_of_few_items_each_is_an_anchor():

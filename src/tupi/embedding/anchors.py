@@ -15,7 +15,9 @@ A new item has its own row of Z, and nothing else changes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +29,11 @@ MOST = 2000  # anchors: of up to so many items, each is one
 NEAREST = 30  # anchors of an item
 WIDTH = 0.2  # of the Gaussian weights, in squared distances to the last of these
 ROUNDS = 5  # of k-means
+IN_CACHE = 1 << 18  # distances that are computed at once
+LANES, HALVINGS = 128, 8  # by which a bound of the least entries of a row is found
 FAINT = 1e-3  # a share of other items in an average below this is rounding
 Array = NDArray[np.floating]
+Precision = TypeVar("Precision", bound=np.floating)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +89,7 @@ class Near:
         return _scatter(self.numbers, self.weights, np.ascontiguousarray(columns, np.float64), a)
 
     def shared(self, a: int) -> NDArray[np.float64]:
-        """Return Z^T Z."""
+        """Return the lower triangle of Z^T Z; those of several items add up before `mirrored` fills in the upper."""
         return _shared(self.numbers, self.weights, a)
 
     def diagonal(self, table: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -132,17 +137,28 @@ class Anchors:
 
     def near_and_reach(self, points: Points) -> tuple[Near, NDArray[np.float64]]:
         """Return the same, and how far each point is from the last of its nearest anchors; 0 if it has none."""
-        found = self.distances(points)
-        near, distances = nearest(found, min(NEAREST, len(self.columns)), equal_below(found))
-        distances = np.maximum(distances, 0.0)
-        finite = np.isfinite(distances)
-        reach = np.where(finite, distances, 0.0).max(axis=1, keepdims=True)
-        # Of anchors that coincide with the point, all count alike; a point that shares no view with any has none.
-        scaled = np.divide(distances, WIDTH * reach, out=np.zeros_like(distances), where=finite & (reach > 0))
-        weights = np.where(finite, np.exp(-scaled), 0.0)
-        total = weights.sum(axis=1, keepdims=True)
-        rows = Near(near, (weights / np.where(total > 0, total, 1.0)).astype(np.float32))
-        return rows, np.sqrt(reach[:, 0].astype(np.float64))
+        n, s = len(points.columns), min(NEAREST, len(self.columns))
+        numbers, weights = np.empty((n, s), np.int32), np.empty((n, s), np.float32)
+        reach = np.empty(n)
+        size = max(1, IN_CACHE // max(1, len(self.columns)))
+        for start in range(0, n, size):  # distances that are read again while they are still in the cache
+            some = slice(start, start + size)
+            found = self.distances(Points(points.columns[some], points.present[some]))
+            numbers[some], distances = nearest(found, s, equal_below(found))
+            weights[some], reach[some] = _weighted(distances)
+        return Near(numbers, weights), reach
+
+
+def _weighted(distances: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the weights of anchors at ascending squared distances, and how far the last of them is."""
+    distances = np.maximum(distances, 0.0)
+    finite = np.isfinite(distances)
+    reach = np.where(finite, distances, 0.0).max(axis=1, keepdims=True)
+    # Of anchors that coincide with the point, all count alike; a point that shares no view with any has none.
+    scaled = np.divide(distances, WIDTH * reach, out=np.zeros_like(distances), where=finite & (reach > 0))
+    weights = np.where(finite, np.exp(-scaled), 0.0)
+    total = weights.sum(axis=1, keepdims=True)
+    return weights / np.where(total > 0, total, 1.0), np.sqrt(reach[:, 0])
 
 
 def place_anchors(sample: Points, offsets: NDArray[np.int64], n: int) -> Anchors:
@@ -202,28 +218,75 @@ class AnchorGraph:
         """Lam^-1/2; zero for an anchor that is nobody's."""
         return np.divide(1.0, np.sqrt(self.sizes), out=np.zeros_like(self.sizes), where=self.sizes > 0)
 
-    def _factor(self, c: float) -> tuple[NDArray[np.float32], bool]:
+    @cached_property
+    def _factors(self) -> dict[float, NDArray[np.float32]]:
+        """What `_factor` has returned."""
+        return {}
+
+    def _factor(self, c: float) -> NDArray[np.float32]:
         """Return Cholesky's factor of (1 + c) I - c A; its condition is 1 + c, so that single precision will do."""
-        A = (self.roots[:, None] * self.shared * self.roots).astype(np.float32)
-        A *= -np.float32(c)
-        A[np.diag_indices_from(A)] += np.float32(1 + c)
-        return cho_factor(A, lower=True, overwrite_a=True)
+        if c not in self._factors:
+            roots = self.roots.astype(np.float32)
+            A = self.shared.astype(np.float32)
+            A *= roots
+            A *= (-np.float32(c) * roots)[:, None]
+            A[np.diag_indices_from(A)] += np.float32(1 + c)
+            # It is symmetric: its transpose is the same, in the order that LAPACK wants.
+            self._factors[c] = cho_factor(A.T, lower=True, overwrite_a=True, check_finite=False)[0]
+        return self._factors[c]
 
     def low_pass(self, sums: NDArray[np.float64], c: float) -> NDArray[np.float64]:
         """Return b with which (I + c (I - W))^-1 f = f / (1 + c) + Z b, given Z^T f."""
         roots = self.roots[:, None]
-        return np.asarray(c / (1 + c) * roots * cho_solve(self._factor(c), (roots * sums).astype(np.float32)), float)
+        solved = cho_solve((self._factor(c), True), (roots * sums).astype(np.float32), check_finite=False)
+        return np.asarray(c / (1 + c) * roots * solved, float)
 
-    def kernel(self, c: float) -> NDArray[np.float32]:
+    def kernel(self, c: float) -> GraphKernel:
         """Return Lam^-1/2 M Lam^-1/2, between whose rows and columns Z gives the kernel of two items."""
-        B, _ = lapack.spotri(self._factor(c)[0], lower=True, overwrite_c=True)
-        B = np.tril(B) + np.tril(B, -1).T
-        M = blas.ssyrk(np.float32(1 + c), B, beta=1.0, c=B.copy(order="F"), lower=True, overwrite_c=True)
-        M = np.tril(M) + np.tril(M, -1).T
-        roots = (self.roots * np.sqrt(c) / (1 + c)).astype(np.float32)
-        M *= roots
-        M *= roots[:, None]
+        return GraphKernel(self._factor(c), (self.roots * np.sqrt(c) / (1 + c)).astype(np.float32), c)
+
+
+@dataclass(frozen=True, eq=False)
+class GraphKernel:
+    """A kernel of the graph between anchors: D (B + (1 + c) B^2) D, with B = (L L^T)^-1 and a diagonal D.
+
+    Attributes
+    ----------
+    factor : ndarray of shape (a, a)
+        L, the lower triangle.
+    roots : ndarray of shape (a,)
+        The diagonal of D.
+    c : float
+        The strength of the low pass.
+    """
+
+    factor: NDArray[np.float32]
+    roots: NDArray[np.float32]
+    c: float
+
+    def times(self, columns: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the kernel times columns, without the kernel: for few columns that is many times as fast."""
+        once = cho_solve((self.factor, True), self.roots[:, None] * columns, check_finite=False)
+        twice = cho_solve((self.factor, True), once, check_finite=False)
+        return np.asarray(self.roots[:, None] * (once + np.float32(1 + self.c) * twice))
+
+    def scaled(self, factor: float) -> GraphKernel:
+        """Return the kernel times a positive factor."""
+        return replace(self, roots=self.roots * np.float32(np.sqrt(factor)))
+
+    @cached_property
+    def table(self) -> NDArray[np.float32]:
+        """The whole kernel, shape (a, a)."""
+        B = mirrored(lapack.spotri(self.factor, lower=True)[0])
+        M = mirrored(blas.ssyrk(np.float32(1 + self.c), B, beta=1.0, c=B.copy(order="F"), lower=True, overwrite_c=True))
+        M *= self.roots
+        M *= self.roots[:, None]
         return M
+
+
+def mirrored(lower: NDArray[Precision]) -> NDArray[Precision]:
+    """Return a symmetric table, given its lower triangle; what is above is not looked at."""
+    return np.tril(lower) + np.tril(lower, -1).T
 
 
 def equal_below(distances: Array) -> float:
@@ -240,14 +303,17 @@ def nearest(distances, count, step):  # type: ignore[no-untyped-def]
     n, a = distances.shape
     near = np.zeros((n, count), np.int32)
     found = np.full((n, count), np.inf)
+    least = np.empty(LANES, distances.dtype)
+    within = np.empty(a + 1, np.int32)
     for i in range(n):
-        worst = np.inf
-        for j in range(a):
-            d = distances[i, j]
-            if d >= worst + step:
-                continue
-            d = np.floor(d / step + 0.5) * step
-            if d < worst:
+        bound = distances.dtype.type(_bound(distances[i], count, least) + 2 * step)
+        m = 0
+        for j in range(a):  # without a branch, which nobody could foretell
+            within[m] = j
+            m += distances[i, j] <= bound
+        for j in within[:m]:
+            d = np.floor(distances[i, j] / step + 0.5) * step
+            if d < found[i, count - 1]:
                 k = count - 1
                 while k > 0 and found[i, k - 1] > d:
                     found[i, k] = found[i, k - 1]
@@ -255,8 +321,40 @@ def nearest(distances, count, step):  # type: ignore[no-untyped-def]
                     k -= 1
                 found[i, k] = d
                 near[i, k] = j
-                worst = found[i, count - 1]
     return near, found
+
+
+@compiled(no_cpython_wrapper=True)
+def _bound(row, count, least):  # type: ignore[no-untyped-def]
+    """Return a number that at least ``count`` entries of a row do not exceed, and few more; infinite if they are few.
+
+    Each of `LANES` lanes has every so many-th entry. A number that the least entries of ``count`` lanes do not exceed
+    is found by halving.
+    """
+    a = len(row)
+    if count >= LANES or a < 2 * LANES:
+        return np.inf
+    least[:] = row[:LANES]
+    for start in range(LANES, a - LANES + 1, LANES):
+        for j in range(LANES):
+            least[j] = min(least[j], row[start + j])
+    low = least.min()
+    high, finite = low, 0
+    for d in least:
+        if d < np.inf:
+            high, finite = max(high, d), finite + 1
+    if finite < count:
+        return np.inf
+    half = row.dtype.type(0.5)  # everything stays in the precision of the row, which is faster
+    for _ in range(HALVINGS):
+        middle, below = (low + high) * half, 0
+        for d in least:
+            below += d <= middle
+        if below >= count:
+            high = middle
+        else:
+            low = middle
+    return high
 
 
 @compiled()
@@ -285,14 +383,20 @@ def _scatter(near, weights, columns, a):  # type: ignore[no-untyped-def]
 def _shared(near, weights, a):  # type: ignore[no-untyped-def]
     n, s = near.shape
     found = np.zeros((a, a))
+    numbers, ordered = np.empty(s, np.uint32), np.empty(s)
     for i in range(n):
+        for k in range(s):  # by number, so that all that follows is below the diagonal, and runs along its rows
+            j = k
+            while j > 0 and numbers[j - 1] > near[i, k]:
+                numbers[j] = numbers[j - 1]
+                ordered[j] = ordered[j - 1]
+                j -= 1
+            numbers[j] = near[i, k]
+            ordered[j] = weights[i, k]
         for k in range(s):
-            for j in range(k + 1):  # one entry for each two anchors, on either side of the diagonal
-                found[near[i, k], near[i, j]] += weights[i, k] * weights[i, j]
-    for k in range(a):
-        for j in range(k):
-            found[j, k] += found[k, j]
-            found[k, j] = found[j, k]
+            row = found[numbers[k]]
+            for j in range(k + 1):
+                row[numbers[j]] += ordered[k] * ordered[j]
     return found
 
 

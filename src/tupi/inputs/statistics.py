@@ -38,11 +38,12 @@ class Statistics:
         return cls(0, np.zeros(d), np.zeros(d), np.zeros(d))
 
     @classmethod
-    def of(cls, block: Array) -> Statistics:
-        """Return the statistics of a block of finite rows, float64."""
+    def of(cls, block: Array, unit: Array | None = None) -> Statistics:
+        """Return the statistics of a block of finite rows, float64; their unit may be known."""
         if len(block) == 0:
             return cls.nothing(block.shape[1])
-        unit = np.maximum(block.max(axis=0), -block.min(axis=0))
+        if unit is None:
+            unit = np.maximum(block.max(axis=0), -block.min(axis=0))
         # Sums are taken about some row: it is as far from the mean as any, so nothing cancels.
         deviation = block / np.where(unit > 0, unit, 1.0)
         pivot = deviation[0].copy()

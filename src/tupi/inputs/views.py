@@ -21,10 +21,12 @@ from tupi.inputs.sources import Source, as_source
 from tupi.inputs.statistics import Statistics, standardized
 from tupi.inputs.tables import Encoding
 from tupi.runtime.errors import InputError
+from tupi.runtime.threads import in_order as threaded
 
 IN_MEMORY = 1 << 26  # bytes: smaller files are read once and kept
 MEDIANS = 16  # columns whose medians are taken at once
 BLOCK = 8192  # rows read at once: large enough for BLAS, small enough to stay in cache
+IN_CACHE = 1024  # rows standardised at once
 Array = NDArray[Any]
 FORMS = (
     "accepted: {name: array of shape (n, d)}, a list of arrays, one array, or a DataFrame "
@@ -128,16 +130,27 @@ class View:
         scaling : {"columns", "view"}
             Divide each column by its own deviation, or all by the view's (which a rotation leaves alone).
         """
-        block = self._filled(np.array(self.source[items], np.float64, order="C"))
-        return standardized(block, *self.statistics.standard, scaling)
+        given, standard = self.source[items], self.statistics.standard
+        found = np.empty((len(given), np.count_nonzero(standard[2] > 0)))
+        for start in range(0, len(given), IN_CACHE):  # rows that are changed again while they are still in the cache
+            some = slice(start, start + IN_CACHE)
+            block = self._filled(np.array(given[some], np.float64, order="C"))
+            found[some] = standardized(block, *standard, scaling)
+        return found
 
 
 def in_blocks(source: Any) -> Iterator[tuple[slice, Array]]:
     """Give the rows of an array or source as float64, some at a time, each time with their numbers."""
-    n = source.shape[0]
-    for start in range(0, n, BLOCK):
-        rows = slice(start, min(start + BLOCK, n))
-        yield rows, np.ascontiguousarray(source[rows], np.float64)  # sums depend on the layout
+    for rows in _slices(source.shape[0]):
+        yield rows, _block(source, rows)
+
+
+def _slices(n: int) -> list[slice]:
+    return [slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]
+
+
+def _block(source: Any, rows: slice) -> Array:
+    return np.ascontiguousarray(source[rows], np.float64)  # sums depend on the layout
 
 
 def examine(source: Any, first: int = 0) -> tuple[Array, Gaps, Statistics]:
@@ -152,15 +165,18 @@ def examine(source: Any, first: int = 0) -> tuple[Array, Gaps, Statistics]:
     """
     n, d = source.shape
     present, gaps, statistics = np.ones(n, bool), Gaps(), Statistics.nothing(d)
-    for rows, block in in_blocks(source):
-        if not (np.isfinite(block.max(axis=0)).all() and np.isfinite(block.min(axis=0)).all()):  # rare
-            present[rows] = present_rows(block)
-            found = Gaps.of(block, present[rows], first + rows.start)
-            gaps += found
-            if found != Gaps():
-                continue
-            block = block[present[rows]]
-        statistics += Statistics.of(block)
+
+    def of(rows: slice) -> tuple[Gaps, Statistics]:
+        block = _block(source, rows)
+        ends = block.max(axis=0), block.min(axis=0)
+        if np.isfinite(ends).all():
+            return Gaps(), Statistics.of(block, np.maximum(ends[0], -ends[1]))
+        present[rows] = present_rows(block)  # rare
+        found = Gaps.of(block, present[rows], first + rows.start)
+        return found, Statistics.of(block[present[rows]]) if found == Gaps() else Statistics.nothing(d)
+
+    for found, block in threaded(of, _slices(n)):
+        gaps, statistics = gaps + found, statistics + block
     return present, gaps, statistics
 
 

@@ -11,7 +11,6 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any, TypeVar
 
-import numba
 from threadpoolctl import ThreadpoolController
 
 SMALL = 2_000_000
@@ -46,6 +45,8 @@ def thread_count() -> int:
 
 def _most_threads() -> int:
     """Return how many threads there may be at most: numba knows the cores and the environment variable."""
+    import numba  # not before it is needed: it takes long to import
+
     config: Any = numba.config
     return int(config.NUMBA_NUM_THREADS)
 
@@ -106,9 +107,9 @@ def in_order(function: Callable[[Argument], Result], arguments: Sequence[Argumen
 
     Only a few results exist at a time. BLAS runs on one thread in each.
     """
-    workers = thread_count()
+    workers = 1 if len(arguments) == 1 else thread_count()
     with one_blas_thread():
-        if workers == 1 or len(arguments) == 1:
+        if workers == 1:
             yield from map(function, arguments)
             return
         with ThreadPoolExecutor(workers) as pool:

@@ -230,7 +230,7 @@ class Fused:
     @cached_property
     def _graph(self) -> NDArray[np.float32] | None:
         """The sum of the graph's kernels between anchors."""
-        tables = self.kernels.tables
+        tables = [kernel.table for kernel in self.kernels.tables]
         v = self.process.v[self.process.columns.shape[1] :].astype(np.float32)
         return (
             sum((a * table for a, table in zip(v[1:], tables[1:], strict=False)), v[0] * tables[0]) if tables else None

@@ -13,7 +13,7 @@ import numpy as np
 
 from tupi.blocks.home import Home, Rows, reads_views
 from tupi.blocks.memory import Memory
-from tupi.embedding.anchors import MOST, Near
+from tupi.embedding.anchors import MOST, Near, mirrored
 from tupi.embedding.prepared import Prepared
 from tupi.methods.auto.labelfree import Array, LabelFree, averages_of, content_order, normal_scores, placed
 from tupi.methods.auto.layout import Space
@@ -75,8 +75,8 @@ def grown(base: LabelFree, home: Home, f: Array, ranked: bool) -> LabelFree:
     numbers = np.concatenate([*(one.numbers for one in before), new.numbers])
     weights = np.concatenate([*(one.weights for one in before), new.weights])
     near = [Near(*rows) for rows in zip(home.dealt(numbers), home.dealt(weights), strict=True)]
-    alike = averages_of(home, home.dealt(f), near, base.graph.shared + new.shared(len(base.graph.sizes)))
-    found = replace(
+    alike = averages_of(home, home.dealt(f), near, base.graph.shared + mirrored(new.shared(len(base.graph.sizes))))
+    return replace(
         base,
         home=home,
         order=order,
@@ -85,6 +85,3 @@ def grown(base: LabelFree, home: Home, f: Array, ranked: bool) -> LabelFree:
         kernel_graph=base.kernel_graph or base.graph,
         **alike._asdict(),
     )
-    if "tables" in vars(base):  # more items hardly change the kernels between anchors, which take long
-        vars(found)["tables"] = base.tables
-    return found

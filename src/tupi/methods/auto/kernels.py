@@ -10,14 +10,14 @@ multiplied by the share of error in the residual.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tupi.blocks.home import Rows, reads_views
-from tupi.embedding.anchors import Near
+from tupi.embedding.anchors import GraphKernel, Near
 from tupi.embedding.gaussian import squared_distances
 from tupi.methods.auto.labelfree import LabelFree, Layout, with_one
 from tupi.methods.auto.process import PRIOR_SD, LogPrior
@@ -86,7 +86,7 @@ class Kernels:
         The labelled items.
     columns : ndarray of shape (c, q, k + 1)
         How the columns of rank-one kernels are made of one and the base columns, for each output.
-    tables : list of ndarray of shape (a, a)
+    tables : list of GraphKernel
         Graph kernels between anchors.
     scales, widths : list of float
         For each of ``labelled.views``, what its linear kernel is divided by, and the squared width of the Gaussian one.
@@ -96,7 +96,7 @@ class Kernels:
 
     labelled: Features
     columns: Array
-    tables: list[NDArray[np.float32]]
+    tables: list[GraphKernel]
     scales: list[float]
     widths: list[float]
     prior: LogPrior
@@ -147,8 +147,8 @@ class Kernels:
         """Return the graph kernels between anchors and some items, each of shape (a, m)."""
         if others.near is None:
             return []
-        Zt = others.near.scatter(np.eye(len(others.base)), len(self.tables[0])).astype(np.float32)
-        return [np.asarray(table @ Zt, np.float64) for table in self.tables]
+        Zt = _columns_of(others.near, self.tables)
+        return [np.asarray(table.times(Zt), np.float64) for table in self.tables]
 
     def own(self, items: Features, v: Array, graph: NDArray[np.float32] | None) -> Array:
         """Return the diagonal of the shared kernels' sum, given their variances and that of the graph's tables."""
@@ -167,19 +167,28 @@ class Kernels:
         return np.array([0.5 * (K + K.T) for K in blocks]).reshape(-1, m, m)
 
 
-def normalized_tables(tables: list[NDArray[np.float32]], labelled: Features) -> list[NDArray[np.float32]]:
-    """Return graph kernels between anchors with mean diagonal one on the labelled items."""
-    if labelled.near is None:
-        return []
-    return [table / np.float32(max(labelled.near.diagonal(table).mean(), 1e-12)) for table in tables]
+def with_tables(kernels: Kernels, tables: list[GraphKernel]) -> Kernels:
+    """Return kernels together with those of the graph, each with mean diagonal one on the labelled items."""
+    if kernels.labelled.near is None:
+        return kernels
+    Zt = _columns_of(kernels.labelled.near, tables)
+    there = [table.times(Zt) for table in tables]
+    factors = [1 / max(float(np.einsum("ij,ij->j", Zt, one).mean()), 1e-12) for one in there]
+    found = replace(kernels, tables=[table.scaled(by) for table, by in zip(tables, factors, strict=True)])
+    vars(found)["_there"] = [one.astype(np.float64) * by for one, by in zip(there, factors, strict=True)]  # at hand
+    return found
+
+
+def _columns_of(near: Near, tables: list[GraphKernel]) -> NDArray[np.float32]:
+    """Return Z^T of some items."""
+    return near.scatter(np.eye(len(near.numbers)), len(tables[0].roots)).astype(np.float32)
 
 
 def kernels(problem: LabelFree, labelled: Features) -> Kernels:
     """Return the kernels to the given items."""
     trust = np.log(1 - problem.share.c + LEAST_TRUST)
     log_prior = [LOG_PRIOR + (trust if k > 1 else 0.0) for k in range(problem.columns.shape[1])]
-    tables = normalized_tables(problem.tables, labelled)
-    log_prior.extend([LOG_PRIOR] * len(tables))
+    log_prior.extend([LOG_PRIOR] * len(problem.tables))
     scales, widths = [], []
     some = pick_features(problem, problem.evenly(BANDWIDTH_ITEMS)).views
     for X, Y in zip(labelled.views, some, strict=True):
@@ -190,4 +199,5 @@ def kernels(problem: LabelFree, labelled: Features) -> Kernels:
     sd = np.full(len(log_prior), PRIOR_SD)
     if problem.layout.rest:
         sd[-2:] = SD_REST
-    return Kernels(labelled, problem.columns, tables, scales, widths, LogPrior(np.array(log_prior), sd))
+    found = Kernels(labelled, problem.columns, [], scales, widths, LogPrior(np.array(log_prior), sd))
+    return with_tables(found, problem.tables)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,14 +20,17 @@ from tupi.blocks.home import Home, Kept, Rows, reads_views
 from tupi.embedding.anchors import (
     FAINT,
     AnchorGraph,
+    GraphKernel,
     Near,
     compile_all,
+    mirrored,
     nearest,
 )
 from tupi.embedding.relevance import Relations, evenly, relations
 from tupi.methods.auto.layout import Layout, Space, make_space
 from tupi.methods.auto.signal import SignalShare, explained_by, sampled_neighbors, signal_share
 from tupi.runtime.compiling import COMPILING, is_compiled
+from tupi.runtime.threads import in_order
 
 SAMPLE = 10_000  # items that views are judged by and anchors are placed by
 NEIGHBORS = 15  # by which views explain predictions
@@ -53,7 +56,7 @@ def gathered(rows: Rows, near: Near, columns: Array, *, a: int) -> Array:
 
 
 def shared(rows: Rows, near: Near, *, a: int) -> Array:
-    """Return Z^T Z."""
+    """Return the lower triangle of Z^T Z."""
     return near.shared(a)
 
 
@@ -216,7 +219,7 @@ class LabelFree:
         return np.stack([first, *(one - first * a[:, None] for one, a in zip(others, along, strict=True))], axis=1)
 
     @cached_property
-    def tables(self) -> list[NDArray[np.float32]]:
+    def tables(self) -> list[GraphKernel]:
         """The graph's kernels between anchors."""
         graph = self.kernel_graph or self.graph
         return [] if graph is None else [graph.kernel(c) for c in KERNEL_STRENGTHS]
@@ -285,7 +288,7 @@ def label_free(home: Home, f: Array, ranked: bool, progress: Callable[[str], Non
     near = home.each(placed, space=space)
     progress("Averaging over alike items")
     a = len(space.anchors.columns)
-    alike = averages_of(home, initial, near, home.summed(shared, near, a=a))
+    alike = averages_of(home, initial, near, mirrored(home.summed(shared, near, a=a)))
     progress("Leaving out views in turn")
     views = np.split(points.columns, layout.offsets(related)[1:-1], axis=1)
     table = alike.moments
@@ -293,7 +296,8 @@ def label_free(home: Home, f: Array, ranked: bool, progress: Callable[[str], Non
     away = p - np.eye(table.shape[1])[1]
     residual = float(np.mean(np.einsum("ck,ckl,cl->c", away, table, away)))
     share = signal_share(f[sample], views, NEIGHBORS, residual)
-    by_view = [(view, *sampled_neighbors(X, NEIGHBORS)) for view, X in zip(related, views, strict=True)]
+    alone = in_order(partial(sampled_neighbors, k=NEIGHBORS), views)
+    by_view = [(view, *found) for view, found in zip(related, alone, strict=True)]
     return LabelFree(
         home=home,
         order=order,

@@ -44,12 +44,13 @@ class Layout:
 
     def side_by_side(self, found: Sequence[tuple[Array, NDArray[np.bool_]]], views: tuple[int, ...]) -> Points:
         """Return the same, given the columns of each of the views and which items have it."""
-        kind = np.float32 if self.single else np.float64
-        columns = [
-            (columns if (kept := self.kept[view]).all() else columns[:, kept]) / np.sqrt(kept.sum())
-            for view, (columns, _) in zip(views, found, strict=True)
-        ]
-        return Points(np.hstack(columns).astype(kind), np.column_stack([has for _, has in found]))
+        offsets = self.offsets(views)
+        together = np.empty((len(found[0][1]), offsets[-1]), np.float32 if self.single else np.float64)
+        for view, (columns, _), start, end in zip(views, found, offsets, offsets[1:], strict=False):
+            kept = self.kept[view]
+            some = columns if kept.all() else columns[:, kept]
+            np.divide(some, np.sqrt(kept.sum()), out=together[:, start:end], casting="same_kind")
+        return Points(together, np.column_stack([has for _, has in found]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,7 @@ from tupi.methods.auto.answers import Answer, RankingAnswer, Scale, answered, ba
 from tupi.methods.auto.class_answer import ClassAnswer, ClassColumns, class_columns
 from tupi.methods.auto.fitting import Fused
 from tupi.methods.auto.guard import Blend
-from tupi.methods.auto.kernels import normalized_tables
+from tupi.methods.auto.kernels import with_tables
 from tupi.methods.auto.labelfree import KERNEL_STRENGTHS, LabelFree, based
 from tupi.methods.auto.layout import Layout, Space
 from tupi.methods.auto.process import LeftOut, labelled_model, posterior
@@ -205,8 +205,8 @@ class AutoModel:
         if fused is None:
             return None
         if self.graph is not None and not fused.kernels.tables:
-            tables = normalized_tables([self.graph.kernel(c) for c in KERNEL_STRENGTHS], fused.labelled)
-            fused = replace(fused, kernels=replace(fused.kernels, tables=tables))
+            tables = [self.graph.kernel(c) for c in KERNEL_STRENGTHS]
+            fused = replace(fused, kernels=with_tables(fused.kernels, tables))
         if not fused.middles:
             process, kernels = fused.process, fused.kernels
             given = process.at_labels, kernels.within(), kernels.prior

@@ -31,9 +31,9 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tupi.embedding.anchors import equal_below, nearest
-from tupi.embedding.gaussian import squared_distances
+from tupi.embedding.anchors import Anchors, Points, equal_below, nearest
 from tupi.embedding.relevance import evenly
+from tupi.runtime.threads import in_order
 
 MAX_GROUPS = 10  # of views or columns that are left out together
 MAX_SETS = 15  # of groups that are left out in turn: one search each
@@ -124,11 +124,10 @@ def signal_share(f: Array, related: Sequence[NDArray[np.floating]], k: int, resi
     strength = [np.linalg.norm(unit.T @ f) / np.linalg.norm(unit) for unit in units]
     by_strength = np.argsort(strength, kind="stable")
     groups = [np.hstack([units[i] for i in by_strength[start::m]]) for start in range(m)]
-    r = float(np.mean(explained(f, np.hstack(groups), k)))
+    out = sets_left_out(m)
+    r, *r_less = in_order(lambda some: float(np.mean(explained(f, _without(groups, some), k))), [(), *out])
     if r == 0.0:
         return SignalShare(1.0, 0.0)
-    out = sets_left_out(m)
-    r_less = [float(np.mean(explained(f, _without(groups, some), k))) for some in out]
     nu = resampled_error_share(r, r_less, out, m)
     # p may be smoother than the averages that r was measured by; an item's own f is a small part of it, hence 1 - r.
     residual = max(1 - r, residual, 1e-12)
@@ -138,8 +137,11 @@ def signal_share(f: Array, related: Sequence[NDArray[np.floating]], k: int, resi
 
 def agreement(groups: Sequence[NDArray[np.floating]], k: int) -> float:
     """Return how well groups of columns explain one another: the mean share of each one's first principal direction."""
-    found = [explained(_first_direction(X), _without(groups, (i,)), k)[0] for i, X in enumerate(groups)]
-    return float(np.mean(found))
+
+    def of_others(i: int) -> float:
+        return float(explained(_first_direction(groups[i]), _without(groups, (i,)), k)[0])
+
+    return float(np.mean(list(in_order(of_others, range(len(groups))))))
 
 
 def _without(groups: Sequence[NDArray[np.floating]], some: Sequence[int]) -> NDArray[np.floating]:
@@ -162,7 +164,8 @@ def sampled_neighbors(X: NDArray[np.floating], k: int) -> tuple[NDArray[np.int64
     X = X[pool].astype(np.float32)
     directions = leading_directions(X)
     X = X if directions is None else X @ directions
-    distances = squared_distances(X[queries], X)
+    anyone = np.ones((len(X), 1), bool)
+    distances = Anchors(X, anyone, np.array([0, X.shape[1]])).distances(Points(X[queries], anyone[queries]))
     distances[np.arange(len(queries)), queries] = np.inf
     return pool[queries], pool[nearest(distances, min(k, len(X) - 1), equal_below(distances))[0]]
 
