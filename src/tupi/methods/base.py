@@ -68,6 +68,9 @@ class Fit:
     left_out : tuple of ndarray, optional
         From methods that judge themselves by values: the labelled items that were used, numbered as in the problem, and
         predictions of them, each made without the item's own label, in the input's scale.
+    left_out_pairs : callable, optional
+        From methods that judge themselves: returns items among those that take part, others that are truly lower, and
+        the predicted differences between them, each made without the labels of both; None if pairs do not judge.
     suggested : callable, optional
         Returns items, or pairs, among those that take part, whose labels would teach most; shape (k,) or (k, 2), the
         best first.
@@ -89,6 +92,7 @@ class Fit:
     left_out_errors: NDArray[np.float64] | None = None
     suggested: Callable[[], NDArray[np.int64]] | None = None
     left_out: tuple[NDArray[np.int64], NDArray[np.float64]] | None = None
+    left_out_pairs: Callable[[], tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]] | None] | None = None
     calibrated: bool = False
     model: Callable[[], Any] | None = None
 

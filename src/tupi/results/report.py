@@ -15,7 +15,7 @@ import numpy as np
 
 from tupi.embedding.relevance import LEVEL
 from tupi.inputs.labels import Pairs, Values
-from tupi.judging.catalogue import words_of
+from tupi.judging.catalogue import axis_of, words_of
 from tupi.judging.evidence import amount
 from tupi.judging.metrics import usual_metrics
 from tupi.results import plots
@@ -70,11 +70,12 @@ def write_report(result: Outcome, path: Path, origin: Origin = ()) -> Path:
 
 def render(result: Outcome, origin: Origin = ()) -> str:
     """Return the report as HTML text."""
+    worth = _worth(result)  # first, since sentences tell it if it is known
     sections = (
         ("Verdict", _verdict(result)),
         ("Gain", _gain(result)),
         ("Before and after", _before_after(result)),
-        ("Views", _views(result)),
+        ("Views", worth + _views(result)),
         ("Uncertainty", _uncertainty(result)),
         ("Label next", _label_next(result)),
         ("Biggest movers", _movers(result)),
@@ -241,8 +242,7 @@ def _views(result: Outcome) -> str:
     ]
     header = ("view", "weight", "HSIC before", "HSIC after", "p-value", "related to the predictions")
     return (
-        _worth(result)
-        + paragraphs(
+        paragraphs(
             "A view is a set of features of the items that the predictor never saw. Its weight says how much it "
             "counted. Normalised HSIC measures any kind of dependence between predictions and a view: 0 is none, 1 the "
             "most. The p-value is how often independent data would show as much as the initial predictions do, times "
@@ -254,12 +254,26 @@ def _views(result: Outcome) -> str:
 
 
 def _worth(result: Outcome) -> str:
-    """Return what each view is worth, from results that know it."""
-    gains = getattr(result, "view_gains", None)
+    """Return what each view is worth; that of many items or slow methods only if somebody has looked already."""
+    gains = result.quick_gains
     if gains is None:
         return ""
-    header = ("view", *map(str, gains.columns))
-    return table("What each view is worth", header, ((view, *row) for view, *row in gains.itertuples()))
+    explains = bool((gains["kind"] == "explains").all())
+    if explains:
+        said = (
+            "How much of the differences between the initial predictions each view explains by itself, from 0 to 1. "
+            "That says which views are about the same thing, and not whether they help: only labels tell."
+        )
+        caption, title, factor = "What each view explains", "explains", 1.0
+    else:
+        metric = "" if result.evidence is None else result.evidence.metric
+        said = (
+            "What a view is worth is the gain over the answer without it, on labels that were held out. Two views that "
+            "say the same are worth little each, since either can stand in for the other."
+        )
+        caption, title, factor = "What each view is worth", f"gain in {axis_of(metric)}", words_of(metric).factor
+    rows = [(view, *(factor * figure for figure in row[:3])) for view, *row in gains.itertuples()]
+    return paragraphs(said) + table(caption, ("view", title, "95% interval from", "to"), rows)
 
 
 def _uncertainty(result: Outcome) -> str:

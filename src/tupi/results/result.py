@@ -76,7 +76,17 @@ class Denoised(Outcome):
     model : Model or None
         The answer as a function of an item, for `predict`; from "auto", "fuse", "smooth" and "tupi".
     origin : Origin or None
-        The problem that it came from, for `update`; in the process that made it.
+        The problem that it came from, for `update`, `reasons` and `view_gains`; in the process that made it.
+    kept_gains : DataFrame or None
+        What was known of `view_gains` when the result was saved or copied.
+    view_gains : DataFrame or None
+        What each view is worth, computed when somebody looks: one row per view, with ``gain``, its 95 per cent interval
+        from ``low`` to ``high``, and ``kind``. Of kind "gain" it is the gain in the metric of ``evidence`` over the
+        answer of the same method without the view, both judged by labels that were held out; above zero the view helps.
+        Without labels, or with too few to judge, it is of kind "explains": the share, from 0 to 1, of the differences
+        between the initial predictions that the view explains by itself. Each view takes one fit, or as many as there
+        are folds of the labels with methods other than "auto" and "fuse"; of more than 20 views, those with the
+        greatest weights are left out in turn, and the others are NaN.
     """
 
     def __repr__(self) -> str:

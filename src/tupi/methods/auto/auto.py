@@ -94,6 +94,8 @@ class Solution:
         Returns items, or pairs, to label next.
     left_out : tuple of ndarray, optional
         Labelled items and predictions of them, each without its label, see there.
+    left_out_pairs : callable, optional
+        Returns pairs of items, and predicted differences between them, see there.
     answer : Answer, optional
         What the labels made of the problem.
     blend : Blend, optional
@@ -110,6 +112,7 @@ class Solution:
     left_out_errors: Array | None = None
     suggested: Callable[[], Positions] | None = None
     left_out: tuple[Positions, Array] | None = None
+    left_out_pairs: Callable[[], tuple[Positions, Positions, Array] | None] | None = None
     answer: Answer | None = None
     blend: Blend | None = None
 
@@ -167,6 +170,7 @@ class Auto(Method):
             left_out_errors=found.left_out_errors,
             suggested=found.suggested,
             left_out=None if found.left_out is None else (prepared.items[found.left_out[0]], found.left_out[1]),
+            left_out_pairs=found.left_out_pairs,
             calibrated=found.calibrated,
             model=lambda: model_of(
                 prepared, base, scale, found.columns is not None, found.answer, found.blend, without_labels(base, scale)
@@ -218,6 +222,10 @@ class Auto(Method):
                     return suggest_pairs(base, answer.fused, rows[np.column_stack([answer.higher, answer.lower])])
                 return suggest_items(base, answer.fused, answer.fused.noise, rows)
 
+        def left_out_pairs() -> tuple[Positions, Positions, Array] | None:
+            pairs = answer.left_out_pairs(judged)
+            return None if pairs is None else (rows[pairs[0]], rows[pairs[1]], pairs[2])
+
         return Solution(
             answer.columns(blend) if changed else None,
             {"signal_share": base.share.c} | params,
@@ -229,6 +237,7 @@ class Auto(Method):
             answer.left_out_errors(blend),
             suggested if suggest else None,
             None if left_out is None else (rows, left_out),
+            left_out_pairs,
             answer,
             blend,
         )
@@ -322,17 +331,17 @@ def scale_of(prepared: Prepared) -> Scale:
     return Scale(prepared.problem.task, prepared.scale[one], prepared.shift[one], given)
 
 
-def view_p_values(prepared: Prepared) -> Array:
-    """Return p-values of independence of each view from the predictions, by the test that decides which views count."""
+def relations_of(prepared: Prepared) -> Relations:
+    """Return what a sample says about each view, by the test that decides which views count."""
 
     def compute() -> Relations:
         home = Memory(prepared.problem.views, prepared.items)
         return view_relations(home, scale_of(prepared).worked_on(prepared.f), prepared.problem.task == "ranking")[3]
 
     if prepared.has("label-free"):
-        return label_free_of(prepared).relations.p_values
+        return label_free_of(prepared).relations
     found: Relations = prepared.once("relations", compute)
-    return found.p_values
+    return found
 
 
 def without_labels(base: LabelFree, scale: Scale) -> Array:
