@@ -34,6 +34,7 @@ from tupi.methods.saved import SAVED
 from tupi.methods.tupi import Tupi
 from tupi.methods.worth import MOST_VIEWS, view_gains
 from tupi.results.outcome import history_table, weights_table
+from tupi.results.reasons import Reasons, told
 from tupi.results.result import Denoised
 from tupi.results.saving import read_outcome
 from tupi.runtime.errors import InputError
@@ -222,6 +223,12 @@ class Run:
     def view_gains(self) -> pd.DataFrame:
         """What each view is worth."""
         return view_gains(self.prepared, self.method, self.fit, self.metric)
+
+    def reasons(self, position: int) -> Reasons | None:
+        """Return why an item moved, see `tupi.Denoised.reasons`; None if the method cannot tell."""
+        if self.fit.moved is None:
+            return None
+        return told(self.fit.moved(position), position, self.prepared.problem)
 
     @property
     def knows_view_gains(self) -> bool:

@@ -53,6 +53,9 @@ class Origin(Protocol):
     def update(self, labels: Any, predictions: Any, features: Any) -> Any:
         """Return a new result with more labels or items."""
 
+    def reasons(self, position: int) -> Any:
+        """Return why an item moved; None if the method cannot tell."""
+
     @property
     def view_gains(self) -> pd.DataFrame:
         """What each view is worth, computed once."""

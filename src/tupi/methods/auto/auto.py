@@ -56,7 +56,8 @@ from tupi.methods.auto.fitting import fit_pairs, fit_values, most_labels
 from tupi.methods.auto.guard import LEAST_CONFIRMED, Blend
 from tupi.methods.auto.kernels import pick_features
 from tupi.methods.auto.labelfree import LabelFree, label_free, view_relations
-from tupi.methods.auto.model import model_of
+from tupi.methods.auto.model import ClassMixture, Mixture, mixture_of, model_of
+from tupi.methods.auto.reasons import Explanation
 from tupi.methods.base import Fit, Method
 from tupi.methods.supervised import known_items
 from tupi.runtime.errors import InputError
@@ -100,6 +101,8 @@ class Solution:
         What the labels made of the problem.
     blend : Blend, optional
         How much of it came back.
+    labelled : ndarray of int, optional
+        The labelled items that it was made of.
     """
 
     columns: Kept | None
@@ -115,6 +118,7 @@ class Solution:
     left_out_pairs: Callable[[], tuple[Positions, Positions, Array] | None] | None = None
     answer: Answer | None = None
     blend: Blend | None = None
+    labelled: Positions | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,6 +162,12 @@ class Auto(Method):
             # Fits to some of the labels only judge; suggestions are for a person.
             found = self.solve(base, among, scale, problem.names, labels is problem.labels, prepared.progress)
         columns = prepared.f if found.columns is None else scale.both(base.home.joined(found.columns))
+
+        def mixture() -> Mixture | ClassMixture | None:
+            if found.columns is None:
+                return None
+            return mixture_of(base, scale, found.answer, found.blend, without_labels(base, scale))
+
         return Fit(
             columns,
             self.params() | found.params,
@@ -172,9 +182,8 @@ class Auto(Method):
             left_out=None if found.left_out is None else (prepared.items[found.left_out[0]], found.left_out[1]),
             left_out_pairs=found.left_out_pairs,
             calibrated=found.calibrated,
-            model=lambda: model_of(
-                prepared, base, scale, found.columns is not None, found.answer, found.blend, without_labels(base, scale)
-            ),
+            model=lambda: model_of(prepared, base, scale, mixture(), found.answer),
+            moved=Explanation(prepared, base, scale, columns, mixture, found.answer, found.blend, found.labelled).moved,
         )
 
     def solve(
@@ -240,6 +249,7 @@ class Auto(Method):
             left_out_pairs,
             answer,
             blend,
+            rows,
         )
 
     def _without_labels(self, base: LabelFree, scale: Scale, names: list[str], suggest: bool) -> Solution:
