@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,16 +27,20 @@ from tupi.judging.catalogue import MetricLike, metric_for
 from tupi.judging.evidence import Evidence, judge, judge_answers, stated
 from tupi.judging.metrics import Metric, metric_of
 from tupi.methods import make_method
-from tupi.methods.auto.auto import Auto, Fuse, Smooth, view_p_values
+from tupi.methods.auto.auto import Auto, Fuse, Smooth, relations_of
 from tupi.methods.auto.growth import can_grow, grow
 from tupi.methods.base import Fit, Method
 from tupi.methods.saved import SAVED
 from tupi.methods.tupi import Tupi
+from tupi.methods.worth import MOST_VIEWS, view_gains
 from tupi.results.outcome import history_table, weights_table
+from tupi.results.reasons import Reasons, told
 from tupi.results.result import Denoised
 from tupi.results.saving import read_outcome
 from tupi.runtime.errors import InputError
 from tupi.runtime.memory import as_bytes
+
+QUICK = 200_000  # items times views for which reports tell what each view is worth without being asked
 
 
 def denoise(
@@ -188,7 +193,7 @@ def denoise_prepared(
         suggested=_when_asked(fit.suggested, lambda items: prepared.items[items]),
         groups=None if problem.groups is None else problem.groups.ids,
         model=_when_asked(fit.model, lambda model: model),
-        origin=Run(prepared, method),
+        origin=Run(prepared, method, fit, measured),
         seen=prepared.once("seen", lambda: Seen.of(problem, problem.as_given(problem.initial))),
     )
 
@@ -225,6 +230,30 @@ class Run:
 
     prepared: Prepared
     method: Method
+    fit: Fit
+    metric: Metric[Any] | None
+
+    @cached_property
+    def view_gains(self) -> pd.DataFrame:
+        """What each view is worth."""
+        return view_gains(self.prepared, self.method, self.fit, self.metric)
+
+    def reasons(self, position: int) -> Reasons | None:
+        """Return why an item moved, see `tupi.Denoised.reasons`; None if the method cannot tell."""
+        if self.fit.moved is None:
+            return None
+        return told(self.fit.moved(position), position, self.prepared.problem)
+
+    @property
+    def knows_view_gains(self) -> bool:
+        """Whether that was computed already."""
+        return "view_gains" in vars(self)
+
+    @property
+    def quick_view_gains(self) -> bool:
+        """Whether it is quick: few items, and a method that needs one fit for each view, or none."""
+        size = len(self.prepared.items) * min(len(self.prepared.problem.views), MOST_VIEWS)
+        return self.metric is None or (self.fit.gain is not None and size <= QUICK)
 
     def update(self, labels: Any, predictions: Any, features: Any) -> Denoised:
         """Return a new result with more labels or items, see `tupi.Denoised.update`."""
@@ -292,4 +321,4 @@ def _dependence(prepared: Prepared, fit: Fit, final: np.ndarray) -> pd.DataFrame
         np.mean([view_dependence(embedding, column) for column in columns[prepared.order].T], axis=0)
         for columns in (prepared.f, new)
     )
-    return dependence_table(embedding.names, before, after, view_p_values(prepared))
+    return dependence_table(embedding.names, before, after, relations_of(prepared).p_values)

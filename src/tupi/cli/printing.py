@@ -22,7 +22,7 @@ from tupi.cli.showing import shown
 from tupi.inputs.files import Inputs
 from tupi.judging.metrics import PER_CENT
 from tupi.results.result import Denoised
-from tupi.results.summary import next_step, summary
+from tupi.results.summary import next_step, summary, views_worth
 from tupi.runtime.errors import InputError
 from tupi.runtime.json_values import plain
 
@@ -70,6 +70,7 @@ def facts(result: Denoised, inputs: Inputs, written: dict[str, str], warned: lis
         "matched_by_order": list(inputs.by_order),
         "read": list(inputs.understood),
         "columns": result.columns.to_dict(orient="records"),
+        "view_gains": None if (gains := result.quick_gains) is None else gains.to_dict(orient="index"),
     }
 
 
@@ -122,8 +123,10 @@ def print_summary(result: Denoised, inputs: Inputs, written: dict[str, str], ver
     for line in filter(None, (*result.notes, inputs.sentence, encoded, f"Wrote {', '.join(written.values())}.")):
         _say(console, line)
     console.print()
-    for head, sentence in (("What changed", done), ("Labels", judgement), ("What next", next_step(result))):
-        _say(console, f"{head}: {sentence[0].lower()}{sentence[1:]}")
+    said = {"What changed": done, "Views": views_worth(result), "Labels": judgement, "What next": next_step(result)}
+    for head, sentence in said.items():
+        if sentence:
+            _say(console, f"{head}: {sentence[0].lower()}{sentence[1:]}")
 
 
 def _encoded(columns: pd.DataFrame) -> str:

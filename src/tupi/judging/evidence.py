@@ -234,6 +234,21 @@ def shares_of(metric: Metric[Any], rounds: Iterable[Sequence[Answer]], initial: 
     return HeldOut(metric, entries(labels, judged), before[judged], after[judged], weights[judged])
 
 
+def gain_over(
+    metric: Metric[Any],
+    old: Sequence[Sequence[Answer]],
+    new: Sequence[Sequence[Answer]],
+    initial: Array,
+    labels: Labels,
+) -> Gain | None:
+    """Return the gain of some predictions over others, label by label; None if no label judges.
+
+    Both come in rounds as in `judge_answers`, in which the same labels judge.
+    """
+    before, after = (shares_of(metric, rounds, initial, labels) for rounds in (old, new))
+    return replace(after, before=before.after).gain() if len(after.weights) else None
+
+
 def _pooled(answers: Sequence[Answer], initial: Array, labels: Labels) -> Answer:
     """Return the predictions of one round as one answer: each item's are those that its own label judges."""
     assert isinstance(labels, Values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,6 +41,40 @@ class Foreseen:
 
 
 @dataclass(frozen=True, eq=False)
+class Moved:
+    """What moved one item, in the units of the predictions; of probabilities, in log odds of a class.
+
+    Attributes
+    ----------
+    before, after : float
+        The initial prediction, and what came back.
+    own : float
+        The part of the prediction itself.
+    views : ndarray of shape (v,)
+        The part of each view. All parts add up to the change.
+    labels : ndarray of shape (1 + v,)
+        How much of each of these parts is due to labels.
+    target : int or None
+        The class that it is about.
+    labelled : ndarray of shape (m,)
+        Labelled items, the nearest first, numbered as in the problem.
+    alike, pull : ndarray of shape (m,)
+        How alike each is to the item, from 0 to 1, and by how much it moved it; with more than two classes in shares of
+        the class. Pulls add up to what labels did.
+    """
+
+    before: float
+    after: float
+    own: float
+    views: NDArray[np.float64]
+    labels: NDArray[np.float64]
+    target: int | None
+    labelled: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    alike: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    pull: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+
+
+@dataclass(frozen=True, eq=False)
 class Fit:
     """What a method made of a problem.
 
@@ -68,6 +102,9 @@ class Fit:
     left_out : tuple of ndarray, optional
         From methods that judge themselves by values: the labelled items that were used, numbered as in the problem, and
         predictions of them, each made without the item's own label, in the input's scale.
+    left_out_pairs : callable, optional
+        From methods that judge themselves: returns items among those that take part, others that are truly lower, and
+        the predicted differences between them, each made without the labels of both; None if pairs do not judge.
     suggested : callable, optional
         Returns items, or pairs, among those that take part, whose labels would teach most; shape (k,) or (k, 2), the
         best first.
@@ -76,6 +113,8 @@ class Fit:
         alike, and `tupi.embedding.restoring` finds values for them.
     model : callable, optional
         Returns the same answer as a function of an item, what `tupi.results.later.Model` says; None if there is none.
+    moved : callable, optional
+        Returns what moved an item, numbered as in the problem.
     """
 
     columns: NDArray[np.float64]
@@ -89,8 +128,10 @@ class Fit:
     left_out_errors: NDArray[np.float64] | None = None
     suggested: Callable[[], NDArray[np.int64]] | None = None
     left_out: tuple[NDArray[np.int64], NDArray[np.float64]] | None = None
+    left_out_pairs: Callable[[], tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]] | None] | None = None
     calibrated: bool = False
     model: Callable[[], Any] | None = None
+    moved: Callable[[int], Moved] | None = None
 
     def predictions(self, prepared: Prepared) -> NDArray[np.float64]:
         """Return what this stands for: predictions of all items, in the input's scale."""
@@ -123,7 +164,7 @@ class Method(ABC):
 
     def params(self) -> dict[str, Any]:
         """Return the settings by name."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
 
 def check_positive(name: str, value: Any, whole: bool = False, least: float = 0.0, optional: bool = True) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from tupi.inputs.new_items import Known, NewItems
@@ -51,3 +52,18 @@ class Origin(Protocol):
 
     def update(self, labels: Any, predictions: Any, features: Any) -> Any:
         """Return a new result with more labels or items."""
+
+    def reasons(self, position: int) -> Any:
+        """Return why an item moved; None if the method cannot tell."""
+
+    @property
+    def view_gains(self) -> pd.DataFrame:
+        """What each view is worth, computed once."""
+
+    @property
+    def knows_view_gains(self) -> bool:
+        """Whether that was computed already."""
+
+    @property
+    def quick_view_gains(self) -> bool:
+        """Whether it takes no more than a few times as long as the result took."""

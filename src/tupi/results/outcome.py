@@ -66,10 +66,27 @@ class Outcome:
     seen: Seen | None = None
     model: Model | None = None
     origin: Origin | None = None
+    kept_gains: pd.DataFrame | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy in another process needs: what is computed when asked for, and not the problem behind."""
-        return vars(self) | {f"_{name}": getattr(self, name) for name in WHEN_ASKED} | {"origin": None}
+        asked = {f"_{name}": getattr(self, name) for name in WHEN_ASKED}
+        return vars(self) | asked | {"origin": None, "kept_gains": self.known_gains}
+
+    @property
+    def view_gains(self) -> pd.DataFrame | None:
+        """What each view is worth; None from a result that was loaded or copied before somebody looked."""
+        return self.kept_gains if self.origin is None else self.origin.view_gains
+
+    @property
+    def known_gains(self) -> pd.DataFrame | None:
+        """The same if somebody looked already."""
+        return self.view_gains if self.origin is None or self.origin.knows_view_gains else None
+
+    @property
+    def quick_gains(self) -> pd.DataFrame | None:
+        """The same if somebody looked already, or if it does not take long."""
+        return self.view_gains if self.origin is not None and self.origin.quick_view_gains else self.known_gains
 
     @property
     def changed(self) -> bool:

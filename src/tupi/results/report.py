@@ -12,15 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tupi.embedding.relevance import LEVEL
 from tupi.inputs.labels import Pairs, Values
-from tupi.judging.catalogue import words_of
+from tupi.judging.catalogue import axis_of, words_of
 from tupi.judging.evidence import amount
 from tupi.judging.metrics import usual_metrics
 from tupi.results import plots
 from tupi.results.html import paragraphs, plot, side_by_side, table
 from tupi.results.outcome import Outcome
+from tupi.results.reasons import main_parts
 from tupi.results.summary import (
     MEANINGS,
     judged,
@@ -70,11 +72,12 @@ def write_report(result: Outcome, path: Path, origin: Origin = ()) -> Path:
 
 def render(result: Outcome, origin: Origin = ()) -> str:
     """Return the report as HTML text."""
+    worth = _worth(result)  # first, since sentences tell it if it is known
     sections = (
         ("Verdict", _verdict(result)),
         ("Gain", _gain(result)),
         ("Before and after", _before_after(result)),
-        ("Views", _views(result)),
+        ("Views", worth + _views(result)),
         ("Uncertainty", _uncertainty(result)),
         ("Label next", _label_next(result)),
         ("Biggest movers", _movers(result)),
@@ -241,8 +244,7 @@ def _views(result: Outcome) -> str:
     ]
     header = ("view", "weight", "HSIC before", "HSIC after", "p-value", "related to the predictions")
     return (
-        _worth(result)
-        + paragraphs(
+        paragraphs(
             "A view is a set of features of the items that the predictor never saw. Its weight says how much it "
             "counted. Normalised HSIC measures any kind of dependence between predictions and a view: 0 is none, 1 the "
             "most. The p-value is how often independent data would show as much as the initial predictions do, times "
@@ -254,12 +256,26 @@ def _views(result: Outcome) -> str:
 
 
 def _worth(result: Outcome) -> str:
-    """Return what each view is worth, from results that know it."""
-    gains = getattr(result, "view_gains", None)
+    """Return what each view is worth; that of many items or slow methods only if somebody has looked already."""
+    gains = result.quick_gains
     if gains is None:
         return ""
-    header = ("view", *map(str, gains.columns))
-    return table("What each view is worth", header, ((view, *row) for view, *row in gains.itertuples()))
+    explains = bool((gains["kind"] == "explains").all())
+    if explains:
+        said = (
+            "How much of the differences between the initial predictions each view explains by itself, from 0 to 1. "
+            "That says which views are about the same thing, and not whether they help: only labels tell."
+        )
+        caption, title, factor = "What each view explains", "explains", 1.0
+    else:
+        metric = "" if result.evidence is None else result.evidence.metric
+        said = (
+            "What a view is worth is the gain over the answer without it, on labels that were held out. Two views that "
+            "say the same are worth little each, since either can stand in for the other."
+        )
+        caption, title, factor = "What each view is worth", f"gain in {axis_of(metric)}", words_of(metric).factor
+    rows = [(view, *(factor * figure for figure in row[:3])) for view, *row in gains.itertuples()]
+    return paragraphs(said) + table(caption, ("view", title, "95% interval from", "to"), rows)
 
 
 def _uncertainty(result: Outcome) -> str:
@@ -317,27 +333,43 @@ def _movers(result: Outcome) -> str:
     if result.initial.ndim == 2:
         classes = np.array(plots.class_names(result), dtype=object)
         before, after = result.initial[items], result.predictions[items]
-        titles = (key, "class before", "class after", "its score before", "its score after")
         new, rows_of = after.argmax(axis=1), np.arange(len(items))
-        rows: Any = zip(
-            names, classes[before.argmax(axis=1)], classes[new], before[rows_of, new], after[rows_of, new], strict=True
-        )
+        columns: dict[str, Any] = {
+            key: names,
+            "class before": classes[before.argmax(axis=1)],
+            "class after": classes[new],
+            "its score before": before[rows_of, new],
+            "its score after": after[rows_of, new],
+        }
         caption = f"The {amount(len(items), 'item')} whose class scores changed most, with the score of the class after"
-        return table(caption, titles, rows, n_text=3)
+        return _with_reasons(result, items, caption, columns, 3)
     moved = result.table().iloc[items]
-    header = (key, "score before", "score after", "rank before", "rank after", "places")
-    rows = zip(
-        names,
-        moved["initial"],
-        moved["prediction"],
-        moved["rank_before"],
-        moved["rank_after"],
-        (f"{int(places):+,}" for places in moved["rank_before"] - moved["rank_after"]),
-        strict=True,
-    )
+    columns = {
+        key: names,
+        "score before": moved["initial"],
+        "score after": moved["prediction"],
+        "rank before": moved["rank_before"],
+        "rank after": moved["rank_after"],
+        "places": [f"{int(places):+,}" for places in moved["rank_before"] - moved["rank_after"]],
+    }
     measure = "rank" if result.task == "ranking" else "prediction"
     caption = f"The {amount(len(items), 'item')} whose {measure} changed most; rank 1 is the highest score"
-    return table(caption, header, rows)
+    return _with_reasons(result, items, caption, columns, 1)
+
+
+def _with_reasons(result: Outcome, items: NDArray[np.int64], caption: str, columns: dict[str, Any], n_text: int) -> str:
+    """Return a table of items with the main reasons why each moved, where these are known."""
+    reasons = [None if result.origin is None else result.origin.reasons(int(item)) for item in items]
+    said = ""
+    if all(one is not None for one in reasons):
+        columns = columns | {"main reasons": [main_parts(one) for one in reasons if one is not None]}
+        unit = "log odds of a class" if reasons[0] is not None and "odds" in reasons[0].unit else "the same units"
+        said = (
+            "Main reasons are the largest parts of an item's change, which add up to it: that of its own prediction, "
+            f"and what each view adds once it is known, in {unit}. result.reasons(item) tells all of them."
+        )
+    rows = zip(*columns.values(), strict=True)
+    return (paragraphs(said) if said else "") + table(caption, tuple(columns), rows, n_text=n_text)
 
 
 def _settings(result: Outcome, origin: Origin) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -15,8 +15,10 @@ from tupi.inputs.labels import Labels
 from tupi.inputs.types import Column, Features, Table
 from tupi.results.decisions import Decisions, decide
 from tupi.results.drift import Drift, drift
+from tupi.results.notebook import draw, figures_of
 from tupi.results.outcome import Outcome, without_items
 from tupi.results.predicted import Predicted, interval
+from tupi.results.reasons import Reasons, position_of
 from tupi.results.report import write_report
 from tupi.results.saving import save_outcome
 from tupi.results.summary import five_lines
@@ -78,7 +80,17 @@ class Denoised(Outcome):
     model : Model or None
         The answer as a function of an item, for `predict`; from "auto", "fuse", "smooth" and "tupi".
     origin : Origin or None
-        The problem that it came from, for `update`; in the process that made it.
+        The problem that it came from, for `update`, `reasons` and `view_gains`; in the process that made it.
+    kept_gains : DataFrame or None
+        What was known of `view_gains` when the result was saved or copied.
+    view_gains : DataFrame or None
+        What each view is worth, computed when somebody looks: one row per view, with ``gain``, its 95 per cent interval
+        from ``low`` to ``high``, and ``kind``. Of kind "gain" it is the gain in the metric of ``evidence`` over the
+        answer of the same method without the view, both judged by labels that were held out; above zero the view helps.
+        Without labels, or with too few to judge, it is of kind "explains": the share, from 0 to 1, of the differences
+        between the initial predictions that the view explains by itself. Each view takes one fit, or as many as there
+        are folds of the labels with methods other than "auto" and "fuse"; of more than 20 views, those with the
+        greatest weights are left out in turn, and the others are NaN.
     """
 
     def __repr__(self) -> str:
@@ -193,6 +205,68 @@ class Denoised(Outcome):
                 "result of tupi.denoise, in the process that made it."
             )
         return cast(Denoised, self.origin.update(labels, predictions, features))
+
+    def reasons(self, item: Any) -> Reasons:
+        """Return what moved an item: parts that add up to its change, and the labelled items nearest to it.
+
+        A view's part is how much the answer for the item changes once the view is known, on average over the orders in
+        which its views may become known (Shapley's value); all orders of up to eight views, and 64 of more. What the
+        answer for the item without any view differs by from its initial prediction is the part of that prediction.
+
+        Parameters
+        ----------
+        item : object
+            An id, or a position where there are no ids or ids are no numbers.
+
+        Returns
+        -------
+        Reasons
+            Its text is a sentence; its ``parts`` and ``neighbours`` are tables.
+
+        Examples
+        --------
+        >>> import numpy as np, tupi
+        >>> rng = np.random.default_rng(0)
+        >>> truth = rng.normal(size=300)
+        >>> views = {"clean": truth[:, None] + rng.normal(scale=0.1, size=(300, 2)), "junk": rng.normal(size=(300, 3))}
+        >>> result = tupi.denoise(truth + rng.normal(size=300), views, labels=tupi.Values(range(30), truth[:30]))
+        >>> reasons = result.reasons(7)
+        >>> list(reasons.parts["part"])
+        ['own prediction', 'clean', 'junk']
+        >>> bool(np.isclose(reasons.parts["amount"].sum(), reasons.change))
+        True
+        """
+        position = position_of(item, len(self.initial), self.index)
+        if self.origin is None:
+            raise InputError(
+                "reasons: found a result that was loaded or copied, without the features of its items; accepted: the "
+                "result of tupi.denoise, in the process that made it."
+            )
+        found = self.origin.reasons(position)
+        if found is None:
+            raise InputError(
+                f"reasons: method {self.method!r} does not tell why an item moved; accepted: results of 'auto', 'fuse' "
+                "and 'smooth'."
+            )
+        return cast(Reasons, found)
+
+    def plot(self, name: str | None = None) -> Any:
+        """Return figures of the report for a notebook, as figures of plotly.
+
+        Parameters
+        ----------
+        name : str, optional
+            Which one: "gain", "scatter", "changes", "classes", "hsic" or "weights", as far as the result has it. None
+            gives the first ones that there are.
+
+        Returns
+        -------
+        plotly.graph_objects.Figure or dict
+            The figure; without a name, up to three of them by name.
+        """
+        if name is not None:
+            return draw(self, name)
+        return {some: draw(self, some) for some in list(figures_of(self))[:3]}
 
     def suggest(self, k: int = 10) -> NDArray[np.int64]:
         """Return the items to label next: those whose labels would lower the uncertainty of all items most.

@@ -45,6 +45,7 @@ def save_outcome(outcome: Outcome, path: Path) -> Path:
         "index_name": None,
         "model": None,
         "seen": None,
+        "view_gains": None if (gains := outcome.known_gains) is None else gains.reset_index().to_dict(orient="list"),
     }
     arrays = {
         "predictions": outcome.predictions,
@@ -155,7 +156,12 @@ def _later(meta: dict[str, Any]) -> dict[str, Any]:
     """Return the fields that files of earlier versions lack."""
     if "columns" not in meta:
         return {}
-    return {"columns": pd.DataFrame(**meta["columns"], dtype=object), "library": str(meta["library"])}
+    gains = meta.get("view_gains")
+    return {
+        "columns": pd.DataFrame(**meta["columns"], dtype=object),
+        "library": str(meta["library"]),
+        "kept_gains": None if gains is None else pd.DataFrame(gains).set_index("view"),
+    }
 
 
 def _evidence(found: dict[str, Any]) -> Evidence:

@@ -62,8 +62,11 @@ class Verdict:
 
 
 def summary(result: Outcome) -> list[str]:
-    """Return three sentences for a person in a hurry: what was done, which views counted, what the labels say."""
-    return [_done(result), _views(result), _judgement(result.evidence)]
+    """Return three sentences for a person in a hurry: what was done, which views counted, what the labels say.
+
+    What views are worth takes a while to compute; it is told if somebody has looked already.
+    """
+    return [_done(result), views_worth(result) or _views(result), _judgement(result.evidence)]
 
 
 def five_lines(result: Outcome) -> list[str]:
@@ -243,6 +246,35 @@ def _views(result: Outcome) -> str:
     doubtful = list(dependence.index[dependence["p_value"] >= LEVEL])
     doubt = f"; no sign of a link was found for {_names(doubtful)} (p of at least {LEVEL})" if doubtful else ""
     return f"{start}; {link}{doubt}."
+
+
+def views_worth(result: Outcome) -> str:
+    """Return what the views are worth in a sentence, the greatest worth first; empty if nobody has looked yet."""
+    gains = result.known_gains
+    if gains is None or not (told := gains.dropna().sort_values("gain", ascending=False, kind="stable")).size:
+        return ""
+    rest = f", and {amount(len(gains) - N_NAMES, 'other')}" if len(gains) > N_NAMES else ""
+    names = [shortened(str(view)) for view in told.index[:N_NAMES]]
+    figures = told[["gain", "low", "high"]].to_numpy(float)[:N_NAMES].tolist()
+    if told["kind"].iloc[0] == "explains":
+        parts = [
+            f"{name} {100 * share:.0f}% ({100 * low:.0f}% to {100 * high:.0f}%)"
+            for name, (share, low, high) in zip(names, figures, strict=True)
+        ]
+        return (
+            "Of the differences between the initial predictions each view alone explains (with 95% intervals): "
+            f"{', '.join(parts)}{rest}; only labels tell whether that helps."
+        )
+    metric = "" if result.evidence is None else result.evidence.metric
+    said = words_of(metric).difference
+    parts = [
+        f"{name} {said(gain)} ({said(low)} to {said(high)})"
+        for name, (gain, low, high) in zip(names, figures, strict=True)
+    ]
+    return (
+        f"What each view is worth, as the gain in {axis_of(metric)}, over the answer without it (with 95% intervals): "
+        f"{', '.join(parts)}{rest}."
+    )
 
 
 def _judgement(evidence: Evidence | None) -> str:

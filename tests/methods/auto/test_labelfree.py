@@ -14,7 +14,7 @@ from tupi.embedding import anchors
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Values
 from tupi.inputs.problem import make_problem
-from tupi.methods.auto.auto import label_free_of, view_p_values
+from tupi.methods.auto.auto import label_free_of, relations_of
 from tupi.methods.auto.labelfree import STRENGTHS, content_order, normal_scores, unit
 
 TRUTH, SCORES, VIEWS = make_problem_arrays(150)
@@ -170,8 +170,8 @@ def test_p_values_are_those_that_decided():
     problem = make_problem(SCORES, VIEWS)
     alone, together = Prepared(problem), Prepared(problem)
     found = label_free_of(together).relations
-    np.testing.assert_array_equal(view_p_values(alone), found.p_values)
-    np.testing.assert_array_equal(view_p_values(together), found.p_values)
+    np.testing.assert_array_equal(relations_of(alone).p_values, found.p_values)
+    np.testing.assert_array_equal(relations_of(together).p_values, found.p_values)
     assert not alone.has("label-free")
     assert found.related == [0, 1]
 

@@ -243,6 +243,10 @@ class Answer(ABC):
         """Return predictions of the labelled items, each without its label, shape (m, c); None for comparisons."""
         return None
 
+    def left_out_pairs(self, blend: Blend) -> tuple[Positions, Positions, Array] | None:
+        """Return pairs of labelled items and predicted differences, without the labels of both; None for classes."""
+        return None
+
     def _unit(self) -> float:
         """Return what one deviation of the labels is in the units of the uncertainty."""
         return float(self.scale.scale[0] / self.spread())
@@ -264,14 +268,18 @@ class ScoreAnswer(Answer):
         )
         return unit(blend.of(g, f, careful), self.moments)
 
-    def _pair_gain(self, blend: Blend, first: Positions, second: Positions, new: Array) -> Gain:
-        """Return the gain in pairwise accuracy; ``new`` are differences that the process predicts within pairs."""
+    def _differences(self, blend: Blend, first: Positions, second: Positions, new: Array) -> tuple[Array, Array]:
+        """Return differences within pairs, before and after; ``new`` are those that the process predicts."""
         problem = self.problem
         f, label_free = (self.at_labels(problem.unit(one))[:, 0] for one in (problem.only(0), problem.careful))
         before = f[first] - f[second]
-        after = blend.of(new / self.spread(), before, label_free[first] - label_free[second])
+        return before, blend.of(new / self.spread(), before, label_free[first] - label_free[second])
+
+    def _pair_gain(self, blend: Blend, first: Positions, second: Positions, new: Array) -> Gain:
+        """Return the gain in pairwise accuracy; ``new`` are differences that the process predicts within pairs."""
+        before, after = self._differences(blend, first, second, new)
         groups = None if self.fused.groups is None else self.fused.groups[first]
-        return pair_gain(before, after, first, second, len(f), groups)
+        return pair_gain(before, after, first, second, len(self.fused.labelled.base), groups)
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,11 +290,20 @@ class RankingAnswer(ScoreAnswer):
 
     def gain(self, blend: Blend) -> Gain:
         """Return the gain in pairwise accuracy, of pairs both of whose labels were left out."""
+        return self._pair_gain(blend, *self._pairs())
+
+    def left_out_pairs(self, blend: Blend) -> tuple[Positions, Positions, Array]:
+        """Return all pairs of different labels."""
+        first, second, new = self._pairs()
+        return first, second, self._differences(blend, first, second, new)[1]
+
+    def _pairs(self) -> tuple[Positions, Positions, Array]:
+        """Return pairs whose first label is higher, and the differences that the process predicts without both."""
         above = self.values[:, None] > self.values
         if self.fused.groups is not None:
             above &= np.equal.outer(self.fused.groups, self.fused.groups)
         first, second = np.nonzero(above)
-        return self._pair_gain(blend, first, second, self.fused.left_out.differences[first, second])
+        return first, second, self.fused.left_out.differences[first, second]
 
     def agreement(self) -> tuple[float, float]:
         """Return the correlation of values with predictions, each without its label; if there are groups, within."""
@@ -377,8 +394,15 @@ class ComparisonAnswer(ScoreAnswer):
 
     def gain(self, blend: Blend) -> Gain:
         """Return the gain in pairwise accuracy, of pairs neither of whose items was seen in any comparison."""
-        first, second = self.higher[self.fused.judged], self.lower[self.fused.judged]
-        return self._pair_gain(blend, first, second, self.fused.differences)
+        return self._pair_gain(blend, *self._pairs())
+
+    def left_out_pairs(self, blend: Blend) -> tuple[Positions, Positions, Array]:
+        """Return the pairs that judge."""
+        first, second, new = self._pairs()
+        return first, second, self._differences(blend, first, second, new)[1]
+
+    def _pairs(self) -> tuple[Positions, Positions, Array]:
+        return self.higher[self.fused.judged], self.lower[self.fused.judged], self.fused.differences
 
     def agreement(self) -> tuple[float, float]:
         """Return Pearson's correlation for the share of right comparisons (Greiner), and as how many values they count.

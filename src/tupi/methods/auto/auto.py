@@ -57,7 +57,8 @@ from tupi.methods.auto.fitting import fit_pairs, fit_values, most_labels
 from tupi.methods.auto.guard import LEAST_CONFIRMED, Blend
 from tupi.methods.auto.kernels import pick_features
 from tupi.methods.auto.labelfree import LabelFree, label_free, view_relations
-from tupi.methods.auto.model import model_of
+from tupi.methods.auto.model import ClassMixture, Mixture, mixture_of, model_of
+from tupi.methods.auto.reasons import Explanation
 from tupi.methods.base import Fit, Method
 from tupi.methods.supervised import known_items
 from tupi.runtime.errors import InputError
@@ -95,10 +96,14 @@ class Solution:
         Returns items, or pairs, to label next.
     left_out : tuple of ndarray, optional
         Labelled items and predictions of them, each without its label, see there.
+    left_out_pairs : callable, optional
+        Returns pairs of items, and predicted differences between them, see there.
     answer : Answer, optional
         What the labels made of the problem.
     blend : Blend, optional
         How much of it came back.
+    labelled : ndarray of int, optional
+        The labelled items that it was made of.
     """
 
     columns: Kept | None
@@ -111,8 +116,10 @@ class Solution:
     left_out_errors: Array | None = None
     suggested: Callable[[], Positions] | None = None
     left_out: tuple[Positions, Array] | None = None
+    left_out_pairs: Callable[[], tuple[Positions, Positions, Array] | None] | None = None
     answer: Answer | None = None
     blend: Blend | None = None
+    labelled: Positions | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,6 +163,12 @@ class Auto(Method):
             # Fits to some of the labels only judge; suggestions are for a person.
             found = self.solve(base, among, scale, problem.names, labels is problem.labels, prepared.progress)
         columns = prepared.f if found.columns is None else scale.both(base.home.joined(found.columns))
+
+        def mixture() -> Mixture | ClassMixture | None:
+            if found.columns is None:
+                return None
+            return mixture_of(base, scale, found.answer, found.blend, without_labels(base, scale))
+
         return Fit(
             columns,
             self.params() | found.params,
@@ -168,10 +181,10 @@ class Auto(Method):
             left_out_errors=found.left_out_errors,
             suggested=found.suggested,
             left_out=None if found.left_out is None else (prepared.items[found.left_out[0]], found.left_out[1]),
+            left_out_pairs=found.left_out_pairs,
             calibrated=found.calibrated,
-            model=lambda: model_of(
-                prepared, base, scale, found.columns is not None, found.answer, found.blend, without_labels(base, scale)
-            ),
+            model=lambda: model_of(prepared, base, scale, mixture(), found.answer),
+            moved=Explanation(prepared, base, scale, columns, mixture, found.answer, found.blend, found.labelled).moved,
         )
 
     def solve(
@@ -220,6 +233,10 @@ class Auto(Method):
                     return suggest_pairs(base, answer.fused, asked, scale.groups)
                 return suggest_items(base, answer.fused, answer.fused.noise, rows)
 
+        def left_out_pairs() -> tuple[Positions, Positions, Array] | None:
+            pairs = answer.left_out_pairs(judged)
+            return None if pairs is None else (rows[pairs[0]], rows[pairs[1]], pairs[2])
+
         return Solution(
             answer.columns(blend) if changed else None,
             {"signal_share": base.share.c} | params,
@@ -231,8 +248,10 @@ class Auto(Method):
             answer.left_out_errors(blend),
             suggested if suggest else None,
             None if left_out is None else (rows, left_out),
+            left_out_pairs,
             answer,
             blend,
+            rows,
         )
 
     def _without_labels(self, base: LabelFree, scale: Scale, names: list[str], suggest: bool) -> Solution:
@@ -325,17 +344,17 @@ def scale_of(prepared: Prepared) -> Scale:
     return Scale(prepared.problem.task, prepared.scale[one], prepared.shift[one], given, groups)
 
 
-def view_p_values(prepared: Prepared) -> Array:
-    """Return p-values of independence of each view from the predictions, by the test that decides which views count."""
+def relations_of(prepared: Prepared) -> Relations:
+    """Return what a sample says about each view, by the test that decides which views count."""
 
     def compute() -> Relations:
         home = Memory(prepared.problem.views, prepared.items)
         return view_relations(home, scale_of(prepared).worked_on(prepared.f), prepared.problem.task == "ranking")[3]
 
     if prepared.has("label-free"):
-        return label_free_of(prepared).relations.p_values
+        return label_free_of(prepared).relations
     found: Relations = prepared.once("relations", compute)
-    return found.p_values
+    return found
 
 
 def without_labels(base: LabelFree, scale: Scale) -> Array:

@@ -294,10 +294,8 @@ def model_of(
     prepared: Prepared,
     base: LabelFree,
     scale: Scale,
-    changed: bool,
+    mixture: Mixture | ClassMixture | None,
     answer: Answer | None,
-    blend: Blend | None,
-    moved: Array,
 ) -> AutoModel:
     """Return the answer as a function of an item.
 
@@ -309,12 +307,10 @@ def model_of(
         Its label-free answer.
     scale : Scale
         What predictions are.
-    changed : bool
-        Whether new predictions came back.
-    answer, blend : Answer and Blend, or None
-        What labels made of it, and how much of that came back.
-    moved : ndarray of shape (c, k + 1)
-        What comes back without labels.
+    mixture : Mixture, ClassMixture or None
+        How columns come about; None if predictions stay as they are.
+    answer : Answer or None
+        What labels made of it.
     """
     distances = base.home.picked(base.evenly(COMPARED), _distances, layout=base.layout, space=base.space)
     reach, size = map(usual_distance, distances)
@@ -331,7 +327,7 @@ def model_of(
         base.averages,
         base.passes,
         (reach, size),
-        _mixture(base, scale, answer, blend, moved) if changed else None,
+        mixture,
     )
     if answer is None:
         return model
@@ -344,9 +340,20 @@ def model_of(
     return replace(model, graph=graph, stored=fused, units=units)
 
 
-def _mixture(
+def mixture_of(
     base: LabelFree, scale: Scale, answer: Answer | None, blend: Blend | None, moved: Array
 ) -> Mixture | ClassMixture:
+    """Return how new columns come about.
+
+    Parameters
+    ----------
+    base, scale
+        The label-free answer, and what predictions are.
+    answer, blend : Answer and Blend, or None
+        What labels made of it, and how much of that came back.
+    moved : ndarray of shape (c, k + 1)
+        What comes back without labels.
+    """
     own = base.unit(base.only(0)) if scale.task == "ranking" else base.only(0)
     if answer is None or blend is None:
         return Mixture(moved, own)
