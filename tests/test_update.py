@@ -61,6 +61,19 @@ def test_other_methods_take_more_labels_too():
     np.testing.assert_allclose(result.predictions, fresh.predictions, atol=1e-9)
 
 
+@pytest.mark.parametrize("method", ["tupi", "coconut", "kim"])
+def test_methods_that_choose_by_labels_choose_by_the_new_ones(method):
+    """What they computed on the way knew the items that were labelled before."""
+    settings = {"lam": 0.3, "sigma_w2": 0.1, "n_iter": 3} if method == "tupi" else {}
+    rows = slice(0, 60)
+    arguments = SCORES[rows], {"far": VIEWS["near"][rows, :1]} if method == "kim" else some(rows, VIEWS)
+    result = tupi.denoise(*arguments, values(0, 15), method=method, **settings).update(labels=values(15, 40))
+    fresh = tupi.denoise(*arguments, values(0, 40), method=method, **settings)
+    np.testing.assert_allclose(result.predictions, fresh.predictions, atol=1e-9)
+    pd.testing.assert_frame_equal(result.history, fresh.history)
+    assert result.evidence == fresh.evidence
+
+
 def test_classes_by_name():
     names = ["low", "high"]
     chances = pd.DataFrame(np.column_stack([1 / (1 + np.exp(SCORES)), 1 / (1 + np.exp(-SCORES))]), columns=names)

@@ -15,7 +15,7 @@ from tupi.inputs.frames import as_pandas
 from tupi.inputs.problem import Problem, check_new_predictions, prediction_array
 from tupi.inputs.statistics import Statistics
 from tupi.inputs.tables import Encoding
-from tupi.inputs.views import View, as_matrix, called_view, examine, in_order, mixed_table, named_views
+from tupi.inputs.views import View, as_matrix, called_view, examine, in_order, named_views, table_of_more
 from tupi.runtime.errors import InputError, nearest
 
 Array = NDArray[Any]
@@ -49,9 +49,7 @@ class KnownView:
         """Return values of the same view for other items as numbers, in the same columns."""
         called, d = called_view(self.name), len(self.statistics.mean)
         if self.encoding is not None:
-            table = values if isinstance(values, pd.DataFrame) else mixed_table(values)
-            if table is None:
-                table = _numbered(called, values)
+            table = values if isinstance(values, pd.DataFrame) else table_of_more(called, values)
             found = self.encoding.transform(table, called)
             return found if found.shape[1] else np.zeros((len(table), 1))
         if self.headings is not None and isinstance(values, pd.DataFrame):
@@ -273,9 +271,3 @@ def _by_heading(called: str, table: pd.DataFrame, headings: tuple[str, ...]) -> 
         if name not in places:
             raise InputError(f"{called}: has no column {name!r}; accepted: the columns that were there before.")
     return table.iloc[:, [places[name] for name in headings]]
-
-
-def _numbered(called: str, values: Any) -> pd.DataFrame:
-    """Return an array of numbers as the table of columns that `tupi.inputs.views.mixed_table` would make of others."""
-    array = as_matrix(called, values)
-    return pd.DataFrame({f"column {k}": array[:, k] for k in range(array.shape[1])})

@@ -198,6 +198,25 @@ class AutoModel:
     stored: Fused | None = None
     units: Units | None = None
 
+    def __post_init__(self) -> None:
+        """Complain about parts that do not belong together, as in a file that somebody changed.
+
+        Compiled code looks anchors up by their numbers, and does not ask whether they are there.
+        """
+        a = 0 if self.space is None else len(self.space.anchors.columns)
+        tables: list[NDArray[np.floating]] = [*self.passes, *([] if self.averages is None else [self.averages])]
+        if self.graph is not None:
+            tables += [self.graph.sizes, self.graph.shared, self.graph.shared.T]
+        if self.stored is not None:
+            tables += self.stored.kernels.tables
+            near = self.stored.labelled.near
+            if near is not None and (
+                near.numbers.shape != near.weights.shape or near.numbers.min() < 0 or near.numbers.max() >= a
+            ):
+                raise ValueError("labelled items near other anchors")
+        if any(len(table) != a for table in tables):
+            raise ValueError("tables of other anchors")
+
     @cached_property
     def fused(self) -> Fused | None:
         """What the labels made of the problem, with all its tables."""
