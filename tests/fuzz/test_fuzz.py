@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.fuzz import readers
 from tests.fuzz.cases import drawn
 from tests.fuzz.outcomes import Case, problem_with
 from tupi.runtime.errors import InputError
@@ -63,3 +64,17 @@ def test_the_set_reaches_results_and_refusals():
     commands = {f"command {name}" for name in ("denoise", "predict", "compare", "hsic")}
     assert kinds == calls | files | commands | {"page"}
     assert refused > 0
+
+
+@pytest.mark.parametrize("kind", range(len(readers.KINDS)))
+def test_files_of_each_kind_are_read_or_refused(kind, tmp_path, monkeypatch):
+    whole, rng = readers.good_files()[kind], np.random.default_rng(kind)
+    with monkeypatch.context() as patched:
+        patched.setattr(InputError, "__str__", lambda refusal: "no sentence")
+        assert readers.problem_with(whole, tmp_path) is None  # read, and not refused
+        assert "no sentence" in readers.problem_with(whole[:3], tmp_path)
+    for _ in range(25):
+        damaged = bytearray(whole)
+        for place in rng.integers(1, len(whole), size=3):
+            damaged[place] = rng.integers(256)
+        assert readers.problem_with(bytes(damaged), tmp_path) is None
