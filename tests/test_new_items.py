@@ -292,3 +292,12 @@ def test_the_papers_method_that_changed_nothing_changes_no_new_items():
     result = tupi.denoise(SCORES[FIRST], some(FIRST), labels, method="tupi", n_iter=2, lam=0.3, sigma_w2=0.1)
     assert not result.changed
     np.testing.assert_array_equal(result.predict(SCORES[LATER], some(LATER)), SCORES[LATER])
+
+
+def test_predictions_beyond_all_others_are_refused(results):
+    """Their squares, and with them the uncertainty, would be no numbers."""
+    with pytest.raises(InputError, match=r"predictions: found -5e\+299 \(item 1\), .* standard deviations from"):
+        results["ranking"].predict(np.array([0.1, -5e299]), some(slice(SEEN, SEEN + 2)))
+    far = results["ranking"].predict(np.array([0.1, -5e9]), some(slice(SEEN, SEEN + 2)), details=True)
+    assert np.isfinite(far.predictions).all()
+    assert np.isfinite(far.uncertainty).all()

@@ -34,9 +34,11 @@ from tupi.methods.auto.layout import Layout, Space
 from tupi.methods.auto.process import LeftOut, labelled_model, posterior
 from tupi.methods.base import Foreseen
 from tupi.methods.familiarity import familiarity, usual_distance
+from tupi.runtime.errors import InputError
 from tupi.runtime.threads import one_blas_thread
 
 COMPARED = 2000  # items of the fit whose distances say what is usual
+FARTHEST = 1e100  # standard deviations: squares of what is farther away are no numbers
 KNOTS = 4096  # of the curve from scores to normal scores
 Array = NDArray[np.float64]
 
@@ -276,6 +278,13 @@ class AutoModel:
         """Return columns, how familiar items are, their uncertainty and their expected labels."""
         home = Memory(items.views, rows)
         f = self.scale.standardized(items.columns[rows])
+        farthest = np.abs(f).max(axis=1)
+        if farthest.max() > FARTHEST:
+            which = rows[farthest.argmax()]
+            raise InputError(
+                f"predictions: found {items.as_given(items.initial)[which]} (item {which}), {farthest.max():.2g} standard "
+                f"deviations from the earlier ones; accepted: at most {FARTHEST:g}, as the same predictor makes them."
+            )
         initial = home.dealt(f if self.curve is None else self.curve(f))
         near, reach, size = zip(*home.each(met, layout=self.layout, space=self.space), strict=True)
         familiar = familiarity((np.concatenate(reach), np.concatenate(size)), self.usual)
