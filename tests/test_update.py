@@ -89,6 +89,14 @@ def test_refusals():
         tupi.denoise(SCORES, VIEWS).update()
 
 
+@pytest.mark.parametrize("start", [None, values(0, 20)])
+def test_labels_too_small_to_be_summed_are_refused(start):
+    with pytest.raises(InputError, match=r"labels: the largest magnitude is 1e-309"):
+        tupi.denoise(SCORES, VIEWS, start, task="regression").update(
+            labels=tupi.Values(range(30), 1e-309 * np.arange(-29.0, 1.0) / 29)
+        )
+
+
 def some(rows, views):
     return {name: columns[rows] for name, columns in views.items()}
 

@@ -18,6 +18,7 @@ from tupi.inputs.tables import Encoding
 from tupi.inputs.views import View, as_matrix, called_view, examine, in_order, named_views, table_of_more
 from tupi.runtime.errors import InputError, nearest
 
+FARTHEST = 1e15  # deviations from the earlier items: the square is a number in single precision, too
 Array = NDArray[Any]
 
 
@@ -198,6 +199,12 @@ class LaterView(View):
         check_finite(called_view(self.name), gaps)
         if self._fill is None:
             check_whole_rows(called_view(self.name), gaps, 'rows missing as a whole, or impute="median" from the start')
+
+    def rows(self, items: slice | Array, scaling: str = "columns") -> Array:
+        """Return rows as `View.rows` does; what is farther away than `FARTHEST` counts as that far."""
+        with np.errstate(over="ignore"):
+            found = super().rows(items, scaling)
+        return np.clip(found, -FARTHEST, FARTHEST, out=found)
 
 
 class GrownView(View):

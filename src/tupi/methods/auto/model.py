@@ -282,8 +282,8 @@ class AutoModel:
         if farthest.max() > FARTHEST:
             which = rows[farthest.argmax()]
             raise InputError(
-                f"predictions: found {items.as_given(items.initial)[which]} (item {which}), {farthest.max():.2g} standard "
-                f"deviations from the earlier ones; accepted: at most {FARTHEST:g}, as the same predictor makes them."
+                f"predictions: found {items.as_given(items.initial)[which]} (item {which}), {farthest.max():.2g} "
+                f"standard deviations from the earlier ones; accepted: at most {FARTHEST:g}."
             )
         initial = home.dealt(f if self.curve is None else self.curve(f))
         near, reach, size = zip(*home.each(met, layout=self.layout, space=self.space), strict=True)
