@@ -104,7 +104,7 @@ def main() -> int:
     import numba  # noqa: F401
     import pandas  # noqa: F401
     import pytest  # noqa: F401
-    import scipy.integrate  # noqa: F401
+    import scipy.integrate
     import scipy.stats  # noqa: F401
     import sklearn  # noqa: F401
 
