@@ -295,3 +295,12 @@ def test_without_labels_classes_stay_as_likely_and_probabilities_as_sure(columns
     np.testing.assert_allclose(after.mean(axis=0), before.mean(axis=0), rtol=1e-6 if columns > 1 else 1e-4)
     old, new = (np.log(one) - np.log(one).mean(axis=1, keepdims=True) for one in (before, after))
     assert new.std() == pytest.approx(old.std(), rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("costs", "threshold"), [((1e300, np.float32(2)), 1.0), ((1.7e308, 1.7e308), 0.5), ((1e-300, 1e300), 0.0)]
+)
+def test_costs_of_any_size_have_a_threshold(costs, threshold):
+    found = tupi.denoise(P, VIEWS, task="classification").decide(*costs)
+    assert found.threshold == threshold
+    assert np.isfinite(found.expected_cost)

@@ -1,6 +1,7 @@
 """Items that come later: what `result.predict` says of them, and how it agrees with what was said of earlier ones."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -292,3 +293,28 @@ def test_the_papers_method_that_changed_nothing_changes_no_new_items():
     result = tupi.denoise(SCORES[FIRST], some(FIRST), labels, method="tupi", n_iter=2, lam=0.3, sigma_w2=0.1)
     assert not result.changed
     np.testing.assert_array_equal(result.predict(SCORES[LATER], some(LATER)), SCORES[LATER])
+
+
+def test_predictions_beyond_all_others_are_refused(results):
+    """Their squares, and with them the uncertainty, would be no numbers."""
+    with pytest.raises(InputError, match=r"predictions: found -5e\+299 \(item 1\), .* standard deviations from"):
+        results["ranking"].predict(np.array([0.1, -5e299]), some(slice(SEEN, SEEN + 2)))
+    far = results["ranking"].predict(np.array([0.1, -5e9]), some(slice(SEEN, SEEN + 2)), details=True)
+    assert np.isfinite(far.predictions).all()
+    assert np.isfinite(far.uncertainty).all()
+
+
+@pytest.mark.parametrize("method", ["tupi", "auto"])
+@pytest.mark.parametrize("value", [1.7e308, -1e300, 1e40])
+def test_items_beyond_all_others_keep_their_prediction(method, value):
+    params = {"lam": 0.3, "sigma_w2": 0.1, "n_iter": 2} if method == "tupi" else {}
+    result = tupi.denoise(SCORES[FIRST], some(FIRST), method=method, **params)
+    views = {name: np.array(values[SEEN : SEEN + 2]) for name, values in VIEWS.items()}
+    for values in views.values():
+        values[0, 0] = value
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = result.predict(SCORES[SEEN : SEEN + 2], views, details=True)
+    assert found.familiar[0] == 0
+    assert found.familiar[1] > 0.5
+    assert found.predictions[0] == pytest.approx(SCORES[SEEN], abs=0.1)  # on the scale of ranks, for "auto"

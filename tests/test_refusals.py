@@ -169,3 +169,15 @@ def test_class_scores_of_very_different_magnitude():
         result = tupi.denoise(scores, VIEWS, CLASSES, "ridge", task="classification")
     assert np.isfinite(result.predictions).all()
     assert np.isfinite(result.dependence["after"]).all()
+
+
+def test_class_scores_that_no_number_relates():
+    scores = np.column_stack([np.exp(20 * SCORES), 1e-310 * TRUTH, np.zeros(N)])
+    with pytest.raises(InputError, match=r"predictions: found a deviation of .* on one scale\.$"):
+        tupi.denoise(scores, VIEWS, CLASSES, "correct-and-smooth", task="classification")
+
+
+@pytest.mark.parametrize("kernel", [[], "", 0])
+def test_kernels_that_are_no_names(kernel):
+    with pytest.raises(InputError, match="kernel: found"):
+        tupi.denoise(SCORES, VIEWS, method="tupi", kernel=kernel)

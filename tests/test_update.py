@@ -60,6 +60,19 @@ def test_other_methods_take_more_labels_too():
     np.testing.assert_allclose(result.predictions, fresh.predictions, atol=1e-9)
 
 
+@pytest.mark.parametrize("method", ["tupi", "coconut", "kim"])
+def test_methods_that_choose_by_labels_choose_by_the_new_ones(method):
+    """What they computed on the way knew the items that were labelled before."""
+    settings = {"lam": 0.3, "sigma_w2": 0.1, "n_iter": 3} if method == "tupi" else {}
+    rows = slice(0, 60)
+    arguments = SCORES[rows], {"far": VIEWS["near"][rows, :1]} if method == "kim" else some(rows, VIEWS)
+    result = tupi.denoise(*arguments, values(0, 15), method=method, **settings).update(labels=values(15, 40))
+    fresh = tupi.denoise(*arguments, values(0, 40), method=method, **settings)
+    np.testing.assert_allclose(result.predictions, fresh.predictions, atol=1e-9)
+    pd.testing.assert_frame_equal(result.history, fresh.history)
+    assert result.evidence == fresh.evidence
+
+
 def test_classes_by_name():
     names = ["low", "high"]
     chances = pd.DataFrame(np.column_stack([1 / (1 + np.exp(SCORES)), 1 / (1 + np.exp(-SCORES))]), columns=names)
@@ -73,6 +86,14 @@ def test_classes_by_name():
 def test_refusals():
     with pytest.raises(InputError, match="update: found nothing new"):
         tupi.denoise(SCORES, VIEWS).update()
+
+
+@pytest.mark.parametrize("start", [None, values(0, 20)])
+def test_labels_too_small_to_be_summed_are_refused(start):
+    with pytest.raises(InputError, match=r"labels: the largest magnitude is 1e-309"):
+        tupi.denoise(SCORES, VIEWS, start, task="regression").update(
+            labels=tupi.Values(range(30), 1e-309 * np.arange(-29.0, 1.0) / 29)
+        )
 
 
 def some(rows, views):

@@ -1,24 +1,15 @@
-"""Calls drawn from a seed, and what may come of one: a result that is right in itself, or one sentence of our own."""
+"""Calls drawn from a seed."""
 
 from __future__ import annotations
 
 import asyncio
 import atexit
-import copy
 import json
 import logging
-import os
-import pickle
 import shutil
-import signal
 import tempfile
-import traceback
-import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import FrameType
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -26,12 +17,10 @@ import numpy as np
 import pandas as pd
 
 import tupi
-from tests.fuzz import inputs
+from tests.fuzz import inputs, later
 from tests.fuzz.inputs import Rng, pick
-from tupi.runtime.errors import InputError
+from tests.fuzz.outcomes import Case, finite_result
 
-LONGEST = 20.0  # seconds
-MOST_WARNINGS = 20
 QUICK_METHODS = ("auto", "smooth", "tupi", "coconut", "ridge", "gp", "knn", "graph-ssl", "correct-and-smooth", "kim")
 SLOW_METHODS = ("fuse", "trees", "retrain", "tupi+coconut", "select")
 PARAMS: dict[str, tuple[Any, ...]] = {
@@ -47,35 +36,6 @@ PARAMS: dict[str, tuple[Any, ...]] = {
     "alpha": (0.5, 0.99, 1e-12, 1e12, -1),
     "no_such": (1,),
 }
-
-
-class HangError(Exception):
-    """A call took too long."""
-
-
-@dataclass
-class Case:
-    """A call: a name for it, what it is given, and how to make it and to look at what comes back."""
-
-    kind: str
-    given: Any
-    call: Callable[[Any], Any]
-    check: Callable[[Any, Any], str | None]
-    refusal: str | None = None  # what was said in place of a result
-
-
-def finite_result(given: Any, result: Any) -> str | None:
-    """Return what is wrong with a result of `tupi.denoise`, or None."""
-    if not np.isfinite(result.predictions).all():
-        return "predictions that are not finite"
-    if result.predictions.shape != result.initial.shape:
-        return "predictions of another shape"
-    table = result.dependence[["before", "after", "p_value"]].to_numpy()
-    if not (np.isfinite(table).all() and table.min() >= -1e-9 and table.max() <= 1 + 1e-4):
-        return f"dependence or p-values out of bounds: {table.min()} to {table.max()}"
-    if result.evidence is not None and not result.evidence.sentence.strip():
-        return "evidence without a sentence"
-    return None
 
 
 def _params(rng: Rng) -> dict[str, Any]:
@@ -203,33 +163,8 @@ def command(rng: Rng) -> Case:
     extra = ("--labels labels.csv", "--json", "--quiet", "--task regression", "--seed -1", "--id x")
     more = [word for option in extra if rng.random() < 0.2 for word in option.split()] if chosen == "denoise" else []
 
-    def call(files: dict[str, bytes]) -> Any:
-        from click.testing import CliRunner
-
-        from tupi.cli import tupi as group
-
-        before = Path.cwd()
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                os.chdir(folder)
-                for name, content in files.items():
-                    Path(name).write_bytes(content)
-                outcome = CliRunner().invoke(group, [chosen, *words[chosen], *more])
-                left = sorted(path.name for path in Path().rglob(".*"))
-            finally:
-                os.chdir(before)
-        return outcome, left
-
-    def check(_: Any, found: Any) -> str | None:
-        outcome, left = found
-        if left:
-            return f"files left behind: {left}"
-        if outcome.exception is not None and not isinstance(outcome.exception, SystemExit):
-            return "".join(traceback.format_exception(outcome.exception))[-600:]
-        one_line = outcome.exit_code == 2 and outcome.stderr.startswith("tupi: ") and outcome.stderr.count("\n") == 1
-        return None if outcome.exit_code == 0 or one_line else f"exit code {outcome.exit_code}: {outcome.output[-300:]}"
-
-    return Case(f"command {chosen}", contents, call, check)
+    line = [chosen, *words[chosen], *more]
+    return Case(f"command {chosen}", contents, lambda given: later.run_command(line, given), later.command_outcome)
 
 
 PATHS = (
@@ -291,49 +226,14 @@ def page(rng: Rng) -> Case:
     return Case("page", (scope, body), call, lambda _, status: None if status < 500 else f"status {status}")
 
 
-KINDS = (denoise,) * 6 + (hsic,) * 3 + (accuracy,) * 2 + (compare,) + (load,) * 3 + (command,) * 2 + (page,) * 4
+KINDS = (
+    (denoise,) * 4 + (later.binary,) * 2 + (later.predict,) * 4 + (later.update,) + (later.drift,) * 3
+    + (later.damaged,) * 3 + (later.altered,) * 2 + (later.command,) + (hsic,) * 2 + (accuracy,) + (compare,)
+    + (load,) * 2 + (command,) * 2 + (page,) * 4
+)  # fmt: skip
 
 
 def drawn(seed: int) -> Case:
     """Return the case of a seed."""
     rng = np.random.default_rng(seed)
     return pick(rng, *KINDS)(rng)
-
-
-def _frozen(given: Any) -> bytes:
-    return pickle.dumps(given)
-
-
-def problem_with(case: Case) -> str | None:
-    """Make the call; return what must not have happened, or None."""
-    before, given = _frozen(case.given), case.given
-    copied = copy.deepcopy(given)
-
-    def late(number: int, frame: FrameType | None) -> None:
-        raise HangError
-
-    previous = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, LONGEST)
-    try:
-        with warnings.catch_warnings(record=True) as warned:
-            warnings.simplefilter("always")
-            try:
-                result = case.call(given)
-                wrong = case.check(copied, result)
-            except InputError as refusal:
-                said = case.refusal = str(refusal)
-                wrong = None if said.endswith((".", "?")) and "\n" not in said else f"said {said!r}"
-            except HangError:
-                wrong = f"more than {LONGEST:.0f} seconds"
-            except KeyboardInterrupt:
-                raise
-            except BaseException as other:  # whatever it is, it is what is looked for
-                wrong = "".join(traceback.format_exception(other))[-900:]
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)
-    if wrong is None and len(warned) > MOST_WARNINGS:
-        wrong = f"{len(warned)} warnings, such as: {warned[0].message}"
-    if wrong is None and _frozen(given) != before:
-        wrong = "the input was changed"
-    return wrong

@@ -11,7 +11,8 @@ import argparse
 import time
 from collections import Counter
 
-from tests.fuzz.cases import drawn, problem_with
+from tests.fuzz.cases import drawn
+from tests.fuzz.outcomes import problem_with
 
 
 def main() -> int:

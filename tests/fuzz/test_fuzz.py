@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from tests.fuzz.cases import Case, drawn, problem_with
+from tests.fuzz import readers
+from tests.fuzz.cases import drawn
+from tests.fuzz.outcomes import Case, problem_with
 from tupi.runtime.errors import InputError
 
 CASES = range(240)
@@ -40,7 +42,7 @@ def test_what_must_not_happen_is_seen():
 
 
 def test_a_hang_is_seen(monkeypatch):
-    monkeypatch.setattr("tests.fuzz.cases.LONGEST", 0.2)
+    monkeypatch.setattr("tests.fuzz.outcomes.LONGEST", 0.2)
 
     def hang(_):
         while True:
@@ -53,9 +55,26 @@ def test_the_set_reaches_results_and_refusals():
     refused, kinds = 0, set()
     for seed in CASES:
         case = drawn(seed)
-        kinds.add(case.kind.split()[0])
+        kinds.add(case.kind)
         if case.kind == "pairwise_accuracy":
             problem_with(case)
             refused += case.refusal is not None
-    assert kinds == {"denoise", "hsic", "pairwise_accuracy", "compare", "load", "command", "page"}
+    calls = {"denoise", "binary", "predict", "update", "drift", "hsic", "pairwise_accuracy", "compare"}
+    files = {"load", "damaged model", "altered model"}
+    commands = {f"command {name}" for name in ("denoise", "predict", "compare", "hsic")}
+    assert kinds == calls | files | commands | {"page"}
     assert refused > 0
+
+
+@pytest.mark.parametrize("kind", range(len(readers.KINDS)))
+def test_files_of_each_kind_are_read_or_refused(kind, tmp_path, monkeypatch):
+    whole, rng = readers.good_files()[kind], np.random.default_rng(kind)
+    with monkeypatch.context() as patched:
+        patched.setattr(InputError, "__str__", lambda refusal: "no sentence")
+        assert readers.problem_with(whole, tmp_path) is None  # read, and not refused
+        assert "no sentence" in readers.problem_with(whole[:3], tmp_path)
+    for _ in range(25):
+        damaged = bytearray(whole)
+        for place in rng.integers(1, len(whole), size=3):
+            damaged[place] = rng.integers(256)
+        assert readers.problem_with(bytes(damaged), tmp_path) is None

@@ -11,6 +11,7 @@ from tests.conftest import make_problem_arrays
 from tupi.inputs import seen
 from tupi.inputs.problem import make_problem
 from tupi.inputs.seen import Seen
+from tupi.runtime.errors import InputError
 
 TRUTH, SCORES, VIEWS = make_problem_arrays(600)
 N = 400
@@ -150,3 +151,20 @@ def test_a_result_without_its_items_says_so(tmp_path):
             loaded.drift(SCORES[N:], NEW)
     else:
         assert str(loaded.drift(SCORES[N:], NEW)) == str(RESULT.drift(SCORES[N:], NEW))
+
+
+@pytest.mark.parametrize("predictions", [3.0, np.array(5.0), None, "text"])
+def test_predictions_that_are_no_column_are_refused(predictions):
+    rng = np.random.default_rng(0)
+    result = tupi.denoise(rng.normal(size=30), {"a": rng.normal(size=(30, 2))})
+    with pytest.raises(InputError, match="predictions"):
+        result.drift(predictions, {"a": np.zeros((12, 2))})
+
+
+@pytest.mark.parametrize("values", [np.zeros((60, 2, 1)), 3.0, [[1], [1, 2]]])
+def test_views_that_are_no_tables_are_refused(values):
+    kinds = pd.DataFrame({"kind": np.where(TRUTH[:60] > 0, "x", "y"), "size": TRUTH[:60]})
+    result = tupi.denoise(SCORES[:60], {"a": kinds})
+    assert not result.drift(SCORES[:60], {"a": kinds}).drifted
+    with pytest.raises(InputError, match="features"):
+        result.drift(SCORES[:60], {"a": values})

@@ -154,6 +154,69 @@ def test_parts_that_do_not_belong_together(changes, said, tmp_path):
     assert said in outcome_of(rewritten(tmp_path / "other.npz", **changes))
 
 
+MODEL = SAVED / "format2_values.npz"
+
+
+def changed_model(path, change):
+    """Write a file with a model of which something is changed in the tree of its parts and in its arrays."""
+    with np.load(MODEL) as file:
+        arrays = dict(file)
+    meta = json.loads(str(arrays["meta"]))
+    change(meta["model"]["fields"], arrays)
+    np.savez(path, **arrays | {"meta": np.array(json.dumps(meta))})
+    return path
+
+
+def cut(*where):
+    """Return a change that halves the array in a place of the tree."""
+
+    def change(tree, arrays):
+        for name in where:
+            tree = tree[name]
+        arrays[tree["array"]] = arrays[tree["array"]][: len(arrays[tree["array"]]) // 2]
+
+    return change
+
+
+def far_anchors(tree, arrays):
+    near = tree["stored"]["fields"]["kernels"]["fields"]["labelled"]["fields"]["near"]["fields"]
+    arrays[near["numbers"]["array"]][0, 0] = 2**30
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        far_anchors,
+        cut("averages"),
+        cut("graph", "fields", "sizes"),
+        cut("graph", "fields", "shared"),
+        lambda tree, arrays: tree.update(space=None),
+    ],
+)
+def test_models_whose_anchors_are_elsewhere_are_not_read(change, tmp_path):
+    """Compiled code does not ask whether an anchor is there: these would be read beyond the end of an array."""
+    assert "is not a result saved by tupi (" in outcome_of(changed_model(tmp_path / "other.npz", change))
+
+
+def no_number(tree, arrays):
+    arrays[tree["averages"]["array"]][:] = np.nan
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        no_number,
+        lambda tree, arrays: tree.update(known=[]),
+        lambda tree, arrays: tree.update(usual={"list": []}),
+        lambda tree, arrays: tree.update(passes={"list": []}),
+    ],
+)
+def test_models_whose_parts_do_not_belong_together_predict_nothing(change, tmp_path):
+    path = changed_model(tmp_path / "other.npz", change)
+    with pytest.raises(InputError, match=r"predict: the parts of the model that was loaded .* as `save` wrote it\.$"):
+        tupi.load(path).predict(NEW_SCORES, NEW_VIEWS)
+
+
 def test_an_unknown_task(tmp_path):
     with np.load(EXAMPLE) as file:
         meta = json.loads(str(file["meta"])) | {"task": "guessing"}

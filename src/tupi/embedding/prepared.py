@@ -70,9 +70,17 @@ class Prepared:
         self._cache: dict[Any, Any] = {}
 
     def relabelled(self, problem: Problem) -> Prepared:
-        """Return the same for a problem that differs by its labels alone, on which nothing here depends."""
+        """Return the same for a problem that differs by its labels alone.
+
+        Trajectories know the labelled items, and are kept under their settings; what has a name depends on no labels.
+        """
         other = copy(self)
         other.problem = problem
+        other._cache = {
+            key: value
+            for key, value in self._cache.items()
+            if isinstance(key[0] if isinstance(key, tuple) else key, str)
+        }
         return other
 
     def once(self, key: Any, compute: Callable[[], Any]) -> Any:

@@ -16,9 +16,10 @@ from tupi.inputs.groups import Groups, as_groups
 from tupi.inputs.problem import Problem, check_new_predictions, prediction_array
 from tupi.inputs.statistics import Statistics
 from tupi.inputs.tables import Encoding
-from tupi.inputs.views import View, as_matrix, called_view, examine, in_order, mixed_table, named_views
+from tupi.inputs.views import View, as_matrix, called_view, examine, in_order, named_views, table_of_more
 from tupi.runtime.errors import InputError, nearest
 
+FARTHEST = 1e15  # deviations from the earlier items: the square is a number in single precision, too
 Array = NDArray[Any]
 
 
@@ -50,9 +51,7 @@ class KnownView:
         """Return values of the same view for other items as numbers, in the same columns."""
         called, d = called_view(self.name), len(self.statistics.mean)
         if self.encoding is not None:
-            table = values if isinstance(values, pd.DataFrame) else mixed_table(values)
-            if table is None:
-                table = _numbered(called, values)
+            table = values if isinstance(values, pd.DataFrame) else table_of_more(called, values)
             found = self.encoding.transform(table, called)
             return found if found.shape[1] else np.zeros((len(table), 1))
         if self.headings is not None and isinstance(values, pd.DataFrame):
@@ -224,6 +223,12 @@ class LaterView(View):
         if self._fill is None:
             check_whole_rows(called_view(self.name), gaps, 'rows missing as a whole, or impute="median" from the start')
 
+    def rows(self, items: slice | Array, scaling: str = "columns") -> Array:
+        """Return rows as `View.rows` does; what is farther away than `FARTHEST` counts as that far."""
+        with np.errstate(over="ignore"):
+            found = super().rows(items, scaling)
+        return np.clip(found, -FARTHEST, FARTHEST, out=found)
+
 
 class GrownView(View):
     """A view of earlier and later items together, standardised like that of the earlier ones.
@@ -296,9 +301,3 @@ def _by_heading(called: str, table: pd.DataFrame, headings: tuple[str, ...]) -> 
         if name not in places:
             raise InputError(f"{called}: has no column {name!r}; accepted: the columns that were there before.")
     return table.iloc[:, [places[name] for name in headings]]
-
-
-def _numbered(called: str, values: Any) -> pd.DataFrame:
-    """Return an array of numbers as the table of columns that `tupi.inputs.views.mixed_table` would make of others."""
-    array = as_matrix(called, values)
-    return pd.DataFrame({f"column {k}": array[:, k] for k in range(array.shape[1])})

@@ -215,12 +215,17 @@ def make_problem(
     )
     taking_part = problem.columns[problem.covered]
     check_taking_part(len(taking_part), bool((taking_part != taking_part[:1]).any()))
-    if isinstance(checked, Values):
-        check_magnitude("labels", checked.values)
-    if isinstance(checked, Values) and task == "regression":
-        check_magnitude("predictions", initial, " for regression with labels, which have their units")
-    if task == "classification":
-        check_magnitude("predictions", initial, " for class scores, which are compared with one another")
+    return _of_usable_size(problem)
+
+
+def _of_usable_size(problem: Problem) -> Problem:
+    """Return a problem; complain about labels, or predictions in their units, that are too large or too small."""
+    if isinstance(problem.labels, Values):
+        check_magnitude("labels", problem.labels.values)
+        if problem.task == "regression":
+            check_magnitude("predictions", problem.initial, " for regression with labels, which have their units")
+    if problem.task == "classification":
+        check_magnitude("predictions", problem.initial, " for class scores, which are compared with one another")
     return problem
 
 
@@ -238,7 +243,7 @@ def with_more_labels(problem: Problem, labels: Any) -> Problem:
         found = as_labels(labels, problem.n, problem.index, before=problem.labels)
     if problem.groups is not None and found is not None:
         found = problem.groups.of(found)
-    return replace(problem, labels=found)
+    return _of_usable_size(replace(problem, labels=found))
 
 
 def _as_predictions(predictions: Any, task: str) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from tupi.inputs.checks import check_row_count
 from tupi.inputs.frames import as_pandas
 from tupi.inputs.problem import Problem
 from tupi.inputs.tables import Encoding
-from tupi.inputs.views import View, as_matrix, called_view, named_views
+from tupi.inputs.views import View, as_matrix, called_view, named_views, table_of_more
 from tupi.runtime.errors import InputError, nearest
 
 MOST = 2000  # items that are kept
@@ -103,7 +103,11 @@ class Seen:
         values = as_pandas(called, values)
         if index is not None and isinstance(values, (pd.DataFrame, pd.Series)):
             values = values.reindex(index)
-        matrix = as_matrix(called, values) if encoding is None else encoding.transform(_table(values), called)
+        if encoding is None:
+            matrix = as_matrix(called, values)
+        else:
+            table = values if isinstance(values, pd.DataFrame) else table_of_more(called, values)
+            matrix = encoding.transform(table, called)
         check_row_count(self.names[k], len(matrix), n)
         if matrix.shape[1] != d:
             raise InputError(f"{called} has {matrix.shape[1]} columns; accepted: {d}, as it had before.")
@@ -127,14 +131,3 @@ def _centered(rows: Array, center: Array) -> Array:
     with np.errstate(over="ignore"):
         found = np.where(gaps & ~gaps.all(axis=1, keepdims=True), 0.0, rows - center).astype(np.float32)
     return np.clip(found, -LARGEST, LARGEST, out=found)
-
-
-def _table(values: Any) -> pd.DataFrame:
-    """Return a table as it was when its encoding was found: arrays have numbered columns, a column is called value."""
-    if isinstance(values, pd.DataFrame):
-        return values
-    if isinstance(values, pd.Series):
-        return values.to_frame("value")
-    array = np.asarray(values)
-    columns = array[:, None] if array.ndim == 1 else array
-    return pd.DataFrame({f"column {k}": pd.Series(columns[:, k]) for k in range(columns.shape[1])})

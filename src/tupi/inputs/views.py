@@ -290,6 +290,23 @@ def mixed_table(values: Any) -> pd.DataFrame | None:
     return pd.DataFrame({f"column {k}": pd.Series(columns[:, k]) for k in range(columns.shape[1])})
 
 
+def table_of_more(called: str, values: Any) -> pd.DataFrame:
+    """Return values of a view whose columns were encoded, for other items, as a table with columns of the same names.
+
+    Parameters
+    ----------
+    called : str
+        What messages call the view.
+    values : array_like, Series or DataFrame
+        The values; numbers will do, too.
+    """
+    table = mixed_table(values)
+    if table is None:
+        array = as_matrix(called, values)
+        table = pd.DataFrame({f"column {k}": array[:, k] for k in range(array.shape[1])})
+    return table
+
+
 def as_views(
     features: Any, n: int, index: pd.Index | None = None, impute: str | None = None
 ) -> tuple[tuple[View, ...], dict[str, Encoding]]:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.problem import SMALLEST_PROBABILITY, standardize
+from tupi.runtime.errors import InputError
 
 Array = NDArray[np.float64]
 
@@ -18,7 +19,15 @@ def initial_values(prepared: Prepared) -> Array:
 
 def from_values(prepared: Prepared, values: Array) -> Array:
     """Return columns from predictions in the units of ``problem.columns``: the inverse of `restore`."""
-    return (values - prepared.shift) / prepared.scale
+    with np.errstate(over="ignore"):
+        columns: Array = (values - prepared.shift) / prepared.scale
+    if not np.isfinite(columns).all():
+        raise InputError(
+            f"predictions: found a deviation of {prepared.scale.min():.3g} where new values are up to "
+            f"{np.abs(values).max():.3g}, which no number can relate; accepted: predictions, and columns of classes, "
+            "on one scale."
+        )
+    return columns
 
 
 def from_scores(scores: Array) -> Array:

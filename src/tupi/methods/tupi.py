@@ -153,7 +153,7 @@ class Tupi(Method):
 
     def _options(self, random_state: int) -> EmbeddingOptions:
         return EmbeddingOptions(
-            kernel=self.kernel or KERNELS[0],
+            kernel=KERNELS[0] if self.kernel is None else self.kernel,
             rank=self.rank,
             bandwidth=self.bandwidth,
             scaling="view" if self.joint else self.scaling,  # joint columns are scaled already

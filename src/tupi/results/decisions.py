@@ -48,9 +48,11 @@ def decide(result: Outcome, cost_fp: float, cost_fn: float) -> Decisions:
         if not is_number or not np.isfinite(cost) or cost <= 0:
             raise InputError(f"{name}: found {cost!r}; accepted: a number above 0.")
     p = _probabilities(result)
-    threshold = float(cost_fp / (cost_fp + cost_fn))
+    cost_fp, cost_fn = float(cost_fp), float(cost_fn)
+    threshold = 1.0 / (1.0 + cost_fn / cost_fp)  # the sum of two large costs may be no number
     positive = p >= threshold
-    expected = float(np.mean(np.where(positive, (1 - p) * cost_fp, p * cost_fn)))
+    unit = max(cost_fp, cost_fn)  # neither may the sum over all items
+    expected = unit * float(np.mean(np.where(positive, (1 - p) * (cost_fp / unit), p * (cost_fn / unit))))
     names = np.array(result.classes or (0, 1), dtype=None if result.classes is None else object)
     called = "the positive class" if result.classes is None else repr(result.classes[1])
     sentence = (

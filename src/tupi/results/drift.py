@@ -65,7 +65,7 @@ def drift(result: Outcome, predictions: Any, features: Any) -> Drift:
     before = seen.predictions
     if new.ndim == 2 and new.shape[1] == 1 and before.ndim == 1:
         new = new[:, 0]
-    if new.shape[1:] != before.shape[1:] or len(new) < MIN_ITEMS or not np.isfinite(new).all():
+    if not new.ndim or new.shape[1:] != before.shape[1:] or len(new) < MIN_ITEMS or not np.isfinite(new).all():
         raise InputError(
             f"predictions: found shape {new.shape}, all finite: {bool(np.isfinite(new).all())}; accepted: finite "
             f"numbers of at least {MIN_ITEMS} items, in the form in which they came before."

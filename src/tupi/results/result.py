@@ -153,9 +153,22 @@ class Denoised(Outcome):
                 f"predict: found a result of method {self.method!r} that has no function of new items; accepted: "
                 "results of 'auto', 'fuse', 'smooth' and 'tupi', saved by this version or a later one."
             )
-        items = self.model.known.items(predictions, features, groups)
-        found = self.model.foresee(items, sure=details)
-        better = items.as_given(found.predictions)
+        try:
+            items = self.model.known.items(predictions, features, groups)
+            found = self.model.foresee(items, sure=details)
+            better = items.as_given(found.predictions)
+            if self.origin is None and not np.isfinite(better).all():
+                raise ArithmeticError("what it predicts is not finite")
+        except InputError:
+            raise
+        except Exception as why:
+            if self.origin is not None:
+                raise
+            said = " ".join(str(why).split()) or type(why).__name__
+            raise InputError(
+                f"predict: the parts of the model that was loaded do not belong together ({said}); accepted: a result "
+                "as `save` wrote it."
+            ) from why
         if details:
             return Predicted(
                 predictions=better,

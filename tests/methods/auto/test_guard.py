@@ -41,6 +41,25 @@ def test_two_labels_cannot_tell():
     assert (found.before, found.after, found.error) == (1.0, 0.0, np.inf)
 
 
+def test_three_labels_can_tell():
+    before, after = np.array([0.0, 1, 1]), np.array([1.0, 1, 1])
+    assert mean_gain(before, after).error == pytest.approx(1 / 3)
+    assert mean_gain(before[:2], after[:2]).error == np.inf
+    first, second = np.array([0, 0, 1]), np.array([1, 2, 2])
+    gained = pair_gain(np.array([1.0, -1, 1]), np.array([1.0, 1, 1]), first, second, 3)
+    # Without an item one pair is left, and only without the second one is it the pair that was gained.
+    assert gained.error == pytest.approx(np.sqrt(2 / 3 * (4 / 9 + 1 / 9 + 1 / 9)))
+
+
+def test_items_in_no_pair_or_in_all_pairs_say_nothing_of_the_error():
+    first, second = np.array([0, 0, 0]), np.array([1, 2, 3])
+    before, after = np.array([1.0, -1, 1]), np.array([1.0, 1, 1])
+    four = pair_gain(before, after, first, second, 4)
+    # Without the first item no pair is left, so that the jackknife goes over the other three.
+    assert four.error == pytest.approx(np.sqrt(2 / 3 * (2 * (1 / 2 - 1 / 3) ** 2 + (1 / 3) ** 2)))
+    assert pair_gain(before, after, first, second, 9) == four
+
+
 def test_the_gain_of_a_mean():
     before, after = np.array([0.0, 1, 1, 0]), np.array([1.0, 1, 1, 0])
     found = mean_gain(before, after)

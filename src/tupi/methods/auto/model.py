@@ -34,9 +34,11 @@ from tupi.methods.auto.layout import Layout, Space
 from tupi.methods.auto.process import LeftOut, labelled_model, posterior
 from tupi.methods.base import Foreseen
 from tupi.methods.familiarity import familiarity, usual_distance
+from tupi.runtime.errors import InputError
 from tupi.runtime.threads import one_blas_thread
 
 COMPARED = 2000  # items of the fit whose distances say what is usual
+FARTHEST = 1e100  # standard deviations: squares of what is farther away are no numbers
 KNOTS = 4096  # of the curve from scores to normal scores
 Array = NDArray[np.float64]
 
@@ -198,6 +200,25 @@ class AutoModel:
     stored: Fused | None = None
     units: Units | None = None
 
+    def __post_init__(self) -> None:
+        """Complain about parts that do not belong together, as in a file that somebody changed.
+
+        Compiled code looks anchors up by their numbers, and does not ask whether they are there.
+        """
+        a = 0 if self.space is None else len(self.space.anchors.columns)
+        tables: list[NDArray[np.floating]] = [*self.passes, *([] if self.averages is None else [self.averages])]
+        if self.graph is not None:
+            tables += [self.graph.sizes, self.graph.shared, self.graph.shared.T]
+        if self.stored is not None:
+            tables += self.stored.kernels.tables
+            near = self.stored.labelled.near
+            if near is not None and (
+                near.numbers.shape != near.weights.shape or near.numbers.min() < 0 or near.numbers.max() >= a
+            ):
+                raise ValueError("labelled items near other anchors")
+        if any(len(table) != a for table in tables):
+            raise ValueError("tables of other anchors")
+
     @cached_property
     def fused(self) -> Fused | None:
         """What the labels made of the problem, with all its tables."""
@@ -262,6 +283,13 @@ class AutoModel:
         """Return columns, how familiar items are, their uncertainty and their expected labels."""
         home = Memory(items.views, rows)
         f = self.scale.standardized(items.columns[rows])
+        farthest = np.abs(f).max(axis=1)
+        if farthest.max() > FARTHEST:
+            which = rows[farthest.argmax()]
+            raise InputError(
+                f"predictions: found {items.as_given(items.initial)[which]} (item {which}), {farthest.max():.2g} "
+                f"standard deviations from the earlier ones; accepted: at most {FARTHEST:g}."
+            )
         initial = home.dealt(f if self.curve is None else self.curve(f))
         near, reach, size = zip(*home.each(met, layout=self.layout, space=self.space), strict=True)
         familiar = familiarity((np.concatenate(reach), np.concatenate(size)), self.usual)

@@ -1,0 +1,92 @@
+"""What may come of a drawn call: a result that is right in itself, or one sentence of our own."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import re
+import signal
+import traceback
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from tupi.runtime.errors import InputError
+
+LONGEST = 20.0  # seconds
+MOST_WARNINGS = 20
+NO_NUMBER = re.compile(r"\b(nan|inf)\b", re.IGNORECASE)
+
+
+class HangError(Exception):
+    """A call took too long."""
+
+
+@dataclass
+class Case:
+    """A call: a name for it, what it is given, and how to make it and to look at what comes back."""
+
+    kind: str
+    given: Any
+    call: Callable[[Any], Any]
+    check: Callable[[Any, Any], str | None]
+    refusal: str | None = None  # what was said in place of a result
+
+
+def finite_result(given: Any, result: Any) -> str | None:
+    """Return what is wrong with a result of `tupi.denoise`, or None."""
+    if not np.isfinite(result.predictions).all():
+        return "predictions that are not finite"
+    if result.predictions.shape != result.initial.shape:
+        return "predictions of another shape"
+    table = result.dependence[["before", "after", "p_value"]].to_numpy()
+    if not (np.isfinite(table).all() and table.min() >= -1e-9 and table.max() <= 1 + 1e-4):
+        return f"dependence or p-values out of bounds: {table.min()} to {table.max()}"
+    if result.evidence is not None and not result.evidence.sentence.strip():
+        return "evidence without a sentence"
+    if result.evidence is not None and NO_NUMBER.search(result.evidence.sentence):
+        return f"evidence says {result.evidence.sentence}"
+    return None
+
+
+def _frozen(given: Any) -> bytes:
+    return pickle.dumps(given)
+
+
+def problem_with(case: Case) -> str | None:
+    """Make the call; return what must not have happened, or None."""
+    before, given = _frozen(case.given), case.given
+    copied = copy.deepcopy(given)
+
+    def late(number: int, frame: FrameType | None) -> None:
+        raise HangError
+
+    previous = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, LONGEST)
+    try:
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            try:
+                result = case.call(given)
+                wrong = case.check(copied, result)
+            except InputError as refusal:
+                said = case.refusal = str(refusal)
+                wrong = None if said.endswith((".", "?")) and "\n" not in said else f"said {said!r}"
+            except HangError:
+                wrong = f"more than {LONGEST:.0f} seconds"
+            except KeyboardInterrupt:
+                raise
+            except BaseException as other:  # whatever it is, it is what is looked for
+                wrong = "".join(traceback.format_exception(other))[-900:]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    if wrong is None and len(warned) > MOST_WARNINGS:
+        wrong = f"{len(warned)} warnings, such as: {warned[0].message}"
+    if wrong is None and _frozen(given) != before:
+        wrong = "the input was changed"
+    return wrong

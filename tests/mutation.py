@@ -1,0 +1,131 @@
+"""Small changes to the code, one at a time: do the tests of that code notice?
+
+    python -m tests.mutation [--share 1.0]
+
+A *mutant* is a module with one change: another operator or comparison, a number that is one more, a condition that is
+turned around. It is killed if one of the tests that belong to the module fails. Each mutant runs in a process of its
+own, forked after the large libraries were imported; nothing is written to the source.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import copy
+import importlib.abc
+import importlib.util
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+SOURCE = Path(__file__).parents[1] / "src"
+TESTS = {
+    "tupi.algorithm.energy": ["tests/algorithm/test_energy.py"],
+    "tupi.algorithm.choice": ["tests/algorithm/test_choice.py"],
+    "tupi.judging.gain": ["tests/methods/auto/test_guard.py"],
+    "tupi.methods.auto.guard": ["tests/methods/auto/test_guard.py"],
+}
+LONGEST = 60  # seconds for the tests of one mutant: what hangs is noticed, too
+OPERATORS: dict[type, type] = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult, ast.MatMult: ast.Mult,
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.And: ast.Or, ast.Or: ast.And, ast.USub: ast.UAdd, ast.BitAnd: ast.BitOr,
+    ast.In: ast.NotIn, ast.NotIn: ast.In,
+}  # fmt: skip
+
+
+def changes(node: ast.AST) -> Iterator[tuple[str, Any]]:
+    """Give what can be changed in one node: a field of it, and the other value."""
+    if isinstance(node, (ast.BinOp, ast.BoolOp, ast.UnaryOp, ast.AugAssign)) and type(node.op) in OPERATORS:
+        yield "op", OPERATORS[type(node.op)]()
+    elif isinstance(node, ast.Compare) and type(node.ops[0]) in OPERATORS:
+        yield "ops", [OPERATORS[type(node.ops[0])](), *node.ops[1:]]
+    elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
+        yield "value", not node.value
+    elif isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
+        yield "value", node.value + 1
+    elif isinstance(node, (ast.If, ast.IfExp)):
+        yield "test", ast.UnaryOp(ast.Not(), node.test)
+
+
+def mutants(source: str) -> Iterator[tuple[int, str, ast.Module]]:
+    """Give each mutant of a module: the line, what was changed, and the tree."""
+    tree = ast.parse(source)
+    nodes = [node for node in ast.walk(tree) if hasattr(node, "lineno")]
+    for number, node in enumerate(nodes):
+        for field, other in changes(node):
+            changed = copy.deepcopy(tree)
+            target = [one for one in ast.walk(changed) if hasattr(one, "lineno")][number]
+            setattr(target, field, other)
+            yield node.lineno, ast.unparse(target).splitlines()[0], ast.fix_missing_locations(changed)
+
+
+class Replaced(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Imports one module from a tree in place of its file."""
+
+    def __init__(self, name: str, tree: ast.Module) -> None:
+        self.name, self.tree = name, tree
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
+        """Return where the module comes from, if it is the one."""
+        return importlib.util.spec_from_loader(fullname, self) if fullname == self.name else None
+
+    def exec_module(self, module: Any) -> None:
+        """Run the changed module."""
+        exec(compile(self.tree, self.name, "exec"), module.__dict__)
+
+
+def is_killed(name: str, tree: ast.Module, tests: list[str]) -> bool:
+    """Run the tests of a module on a mutant in a forked process; return whether one fails, or none ends."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(LONGEST)
+        quiet = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(quiet, 1)
+        os.dup2(quiet, 2)
+        sys.meta_path.insert(0, Replaced(name, tree))
+        import pytest
+
+        os._exit(int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-o", "addopts=", *tests])))
+    return os.waitpid(child, 0)[1] != 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--share", type=float, default=1.0, help="of the mutants, drawn at random")
+    given = parser.parse_args()
+    import hypothesis  # noqa: F401
+    import numba  # noqa: F401
+    import pandas  # noqa: F401
+    import pytest  # noqa: F401
+    import scipy.integrate
+    import scipy.stats  # noqa: F401
+    import sklearn  # noqa: F401
+
+    rng, began = np.random.default_rng(0), time.monotonic()
+    all_killed = all_made = 0
+    for name, tests in TESTS.items():
+        source = (SOURCE / Path(*name.split("."))).with_suffix(".py").read_text()
+        if is_killed(name, ast.parse(source), tests):
+            print(f"{name}: its tests fail without any change")
+            return 1
+        made = [one for one in mutants(source) if rng.random() < given.share]
+        alive = [one for one in made if not is_killed(name, one[2], tests)]
+        for line, change, _ in alive:
+            print(f"  {name}:{line} survives as: {change}", flush=True)
+        killed = len(made) - len(alive)
+        print(f"{name}: {killed} of {len(made)} killed, {100 * killed / max(len(made), 1):.0f}%", flush=True)
+        all_killed, all_made = all_killed + killed, all_made + len(made)
+    share = all_killed / max(all_made, 1)
+    print(f"{all_killed} of {all_made} mutants killed, {100 * share:.0f}%, in {time.monotonic() - began:.0f} s")
+    return 0 if share >= 0.9 else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
