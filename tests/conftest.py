@@ -31,9 +31,9 @@ def small():
     return make_problem_arrays()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
-    """One browser for all tests: a second one in the same process would refuse to start."""
+    """A browser, closed before other tests: while it runs, nothing else in this thread can have a loop of events."""
     if not Path(CHROMIUM).exists() and os.environ.get("TUPI_BROWSER") != "required":
         pytest.skip(f"no browser at {CHROMIUM}; TUPI_CHROMIUM names another")
     from playwright.sync_api import sync_playwright

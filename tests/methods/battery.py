@@ -137,7 +137,8 @@ def answers_or_refuses(method: Method, case: Case) -> None:
 def same_seed_same_result(method: Method, case: Case) -> None:
     """A second fit gives the very same numbers, and leaves the arrays that people gave as they were."""
     given = {"scores": case.scores, **case.views, **({} if case.labels is None else vars(case.labels))}
-    before = {name: array.copy() for name, array in given.items() if array is not None}
+    given = {name: array for name, array in given.items() if array is not None}
+    before = {name: array.copy() for name, array in given.items()}
     expected, found = solved(method, case), solve(method, case)
     assert found.refusal == expected.refusal
     np.testing.assert_array_equal(found.predictions, expected.predictions)
