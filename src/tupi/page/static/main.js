@@ -73,6 +73,7 @@ async function start() {
   };
   ranking.addEventListener("change", () => {
     sessionStorage.setItem(KEPT, JSON.stringify(ranking.look));
+    document.body.dataset.labels = ranking.shown.labels ?? ""; // for whoever measures or tests
     if (!$("overview").hidden) parts.overview.draw();
     if (!$("explore").hidden) parts.explore.draw();
     else {
