@@ -70,7 +70,7 @@ function fill(place, said, method) {
     if (evidence.low !== null && evidence.low !== evidence.high) parts.push(interval(evidence));
   } else if (!said.judged) parts.push(make("p", {}, "The answers are being asked what they say of it…"));
   else parts.push(make("p", {}, "There are no labels, so nothing here says whether these scores are better."));
-  if (verdict) parts.push(make("p", {}, capital(verdict.step)));
+  if (verdict && verdict.kind !== "use") parts.push(make("p", {}, capital(verdict.step))); // else the head says it
   if (said.meaning) parts.push(make("p", { className: "quiet" }, said.meaning));
   const state = JSON.stringify([method, said]);
   if (place.state === state) return; // a screen reader would read it again
