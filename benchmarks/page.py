@@ -58,6 +58,34 @@ MOVE = """([slider, value, wanted]) => new Promise((resolve) => {
 })"""
 
 
+# Answers a question and returns the milliseconds until Explore shows what `auto` makes of it, and until its gain does.
+ANSWER = """(key) => new Promise(async (resolve) => {
+  const body = document.body;
+  const { question } = await (await fetch("/api/question?rater=timer")).json();
+  const words = { rater: "timer", key, answer: "left", left: question.left.item, right: question.right.item };
+  const from = performance.now();
+  const headers = { "Content-Type": "application/json" };
+  await fetch("/api/answer", { method: "POST", headers, body: JSON.stringify(words) });
+  const wanted = String((await (await fetch("/api/status")).json()).labels);
+  const afterPaint = (call) => requestAnimationFrame(() => setTimeout(call));
+  const times = {};
+  const done = (name) => afterPaint(() => {
+    times[name] ??= performance.now() - from;
+    if (times.shown && times.gain) {
+      observer.disconnect();
+      resolve([times.shown, times.gain]);
+    }
+  });
+  const look = () => {
+    if (body.dataset.labels === wanted && body.dataset.final === "true") done("shown");
+    if (body.dataset.judged === wanted) done("gain");
+  };
+  const observer = new MutationObserver(look);
+  observer.observe(body, { attributes: true, attributeFilter: ["data-labels", "data-final", "data-judged"] });
+  look();
+})"""
+
+
 def write_files(folder: Path, n: int) -> list[str]:
     """Write scores, five views of 20 columns and 60 labels; return the words that serve them."""
     rng = np.random.default_rng(0)
@@ -91,18 +119,28 @@ def wait_for(page: Any, true: str) -> None:
 def measure(page: Any, address: str, repeats: int) -> dict[str, list[float]]:
     page.goto(address)
     page.wait_for_selector("body[data-ready]")
+    times: dict[str, list[float]] = {
+        name: []
+        for name in ("answer shown", "answer gain", "paint", "T", "near first", "near last", "far first", "far last")
+    }
+    wait_for(page, "document.body.dataset.final === 'true'")
+    page.click("nav a[href='#explore']")
+    page.wait_for_selector("#plot-scatter .main-svg")
+    # The first answers only fill up what is needed to judge, and the first judgement compiles.
+    for k in range(N_FIRST + repeats):
+        shown, gain = page.evaluate(ANSWER, f"timer-{k}")
+        if k >= N_FIRST:
+            times["answer shown"].append(shown)
+            times["answer gain"].append(gain)
+    page.click("#by-hand")
     ready = "fetch('/api/status').then((r) => r.json()).then((s) => s.kernels.gaussian === 'ready')"
     wait_for(page, ready)
-    times: dict[str, list[float]] = {
-        name: [] for name in ("paint", "T", "near first", "near last", "far first", "far last")
-    }
     shown = "document.body.dataset.shown && !document.body.dataset.shown.endsWith('|0')"
     for _ in range(repeats):
         page.reload()
         wait_for(page, shown)
         # From the start of the navigation to the first ranking of the method.
         times["paint"].append(page.evaluate("performance.now()"))
-    page.click("nav a[href='#explore']")
     page.wait_for_selector("#plot-weights .main-svg")
     wait_for(page, "document.body.dataset.final === 'true'")
     last = "document.body.dataset.shown.split('|').at(-1)"
@@ -131,8 +169,20 @@ def measure(page: Any, address: str, repeats: int) -> dict[str, list[float]]:
 
 
 CURRENT_LAM = "document.getElementById('lam-value').textContent"
-LIMITS = {"paint": 2000, "T": 100, "near first": 500, "near last": 2000, "far first": 500, "far last": 2000}
+N_FIRST = 20  # answers, half of them about random pairs, before the gain is known
+LIMITS = {
+    "answer shown": 1000,
+    "answer gain": 1000,
+    "paint": 2000,
+    "T": 100,
+    "near first": 500,
+    "near last": 2000,
+    "far first": 500,
+    "far last": 2000,
+}
 WORDS = {
+    "answer shown": "an answer: Explore shows what auto makes of it",
+    "answer gain": "an answer: its gain is judged anew",
     "paint": "reload to the first ranking, embedding ready",
     "T": "moving T: everything drawn",
     "near first": "moving lam by one, first ranking",

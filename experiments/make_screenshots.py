@@ -46,10 +46,11 @@ def main() -> None:
 def use(page: Page, address: str, folder: Path) -> None:
     """Do the four things, and take a picture of each."""
     open_page(page, address)
-    page.wait_for_selector("body[data-final=true]")
+    page.wait_for_selector("#overview .gained .verdict")
     page.wait_for_timeout(1000)  # pictures in sight load
     page.screenshot(path=folder / "page-overview.png")
     page.click("nav a[href='#explore']")
+    page.click("#by-hand")
     page.wait_for_selector("#plot-accuracy .main-svg")
     while page.locator("#heat button[aria-label*=step]").count() < page.locator("#heat button").count() or not (
         page.locator("#heat button").count()

@@ -151,4 +151,4 @@ def test_a_cluster_refuses_what_it_does_not_do(folder):
     line = failed(
         "denoise", "scores.csv", "--features", "v=rooms.csv", "--drop", "city", "--scheduler", "local", "--out", "o"
     )
-    assert "--columns, --drop, --duplicates: found with --scheduler" in line
+    assert "--columns, --drop, --duplicates, --group: found with --scheduler" in line

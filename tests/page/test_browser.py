@@ -13,8 +13,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import tupi
 from tests.page.conftest import N, Served, serve_words, truth, write_files
 from tupi.research.datasets.fetch import in_data_folder
+from tupi.results import summary
 
 VIEWS = ("overview", "explore", "teach", "decide")
 PATIENCE = 120_000  # milliseconds: machines are shared
@@ -48,6 +50,13 @@ class Person:
     def go(self, view: str) -> None:
         self.page.click(f"nav a[href='#{view}']")
         self.page.wait_for_selector(f"#{view}:not([hidden])")
+
+    def by_hand(self) -> None:
+        """Take the paper's sliders."""
+        self.go("explore")
+        self.settle()
+        self.page.click("#by-hand")
+        self.until("document.body.dataset.shown.startsWith('tupi|') && document.body.dataset.final === 'true'")
 
     def settle(self) -> None:
         self.page.wait_for_selector("body[data-final=true]")
@@ -133,10 +142,42 @@ def test_overview_shows_ranks_movers_and_finds_items(person: Person) -> None:
     assert "No item" in person.text("#found")
 
 
+def test_the_page_opens_on_the_best_answer_with_what_it_gained(person: Person, served: Served) -> None:
+    page = person.page
+    page.wait_for_selector("#overview .gained:not([hidden]) .verdict")
+    result = tupi.denoise(*inputs_of(served.folder))
+    assert "240 items, ranked by auto." in person.text("#overview-words")
+    said = person.text("#overview .gained")
+    assert result.evidence is not None
+    assert result.evidence.sentence in said
+    assert summary.verdict(result).head in said
+    assert page.get_attribute("#overview .interval", "aria-label").startswith(
+        f"Gain {100 * result.evidence.gain:+.1f} points"
+    )
+    best = result.to_frame()["prediction"].idxmax()
+    assert rows(person)[0].startswith(f"{best}: rank 1,")
+    # The table of views is that of the same result.
+    page.wait_for_selector("#views-table tbody tr")
+    found = {row.split("\t")[0]: row.split("\t")[1:3] for row in person.text("#views-table tbody").split("\n")}
+    for view, row in result.dependence.iterrows():
+        np.testing.assert_allclose([float(one) for one in found[view]], row[["before", "after"]], rtol=1e-3)
+    # The paper's sliders are one of the things to explore, and their figures are not about auto.
+    person.by_hand()
+    assert page.is_visible("#lam")
+    assert not page.is_visible("#explore .gained")
+    person.go("overview")
+    assert not page.is_visible("#overview .gained")
+    assert "ranked by tupi, λ 0.3" in person.text("#overview-words")
+
+
+def inputs_of(folder: Path) -> tuple[Any, Any, Any]:
+    inputs = write_files(folder, pictures=False).read("ranking")
+    return inputs.predictions, inputs.features, inputs.labels
+
+
 def test_explore_follows_the_sliders(person: Person) -> None:
     page = person.page
-    person.go("explore")
-    person.settle()
+    person.by_hand()
     page.wait_for_selector("#plot-accuracy .main-svg")
     at_8 = rows(person, "#explore-list")
     assert "Step 8" in person.text("#explore-words")
@@ -170,12 +211,22 @@ def test_explore_follows_the_sliders(person: Person) -> None:
     best = int(re.search(r"step (\d+)", label)[1])  # type: ignore[index]
     cell.click()
     person.until(f"document.body.dataset.shown === 'tupi|gaussian|0.4|0.1|0|{best}'")
+    # The rest of it is computed although nobody moves, and the best cells are marked.
+    person.until("!document.querySelector('#heat button.pending')")
+    scores = [float(one.rstrip(" ★").rstrip("%")) for one in page.locator("#heat button").all_inner_texts()]
+    marked = [float(one.rstrip(" ★").rstrip("%")) for one in page.locator("#heat button.best").all_inner_texts()]
+    assert len(scores) == 63
+    assert set(marked) == {max(scores)}
+    assert person.text("#heat-words").startswith(f"The best, ★, is {max(scores)}%: λ ")
+    page.select_option("#kernel", "diffusion")
+    person.until("/are being computed and say “wait”/.test(document.getElementById('heat-words').textContent)")
+    assert page.locator("#heat button.pending").first.inner_text() == "wait"
     # Another kernel and another method.
     page.select_option("#kernel", "diffusion")
     person.until("document.body.dataset.shown.startsWith('tupi|diffusion')")
     page.select_option("#method", "auto")
     person.until("document.body.dataset.shown.startsWith('auto|')")
-    assert page.is_disabled("#lam")
+    assert not page.is_visible("#lam")
     assert "Chose" in person.text("#explore-words")
     # The overview shows the same ranking, and a reload keeps it.
     top = rows(person, "#explore-list")[0]
@@ -196,8 +247,7 @@ def plots(person: Person) -> set[str]:
 
 def test_methods_show_nothing_of_the_setting_before(person: Person) -> None:
     page = person.page
-    person.go("explore")
-    person.settle()
+    person.by_hand()
     page.wait_for_selector("#plot-accuracy .main-svg")
     person.until("document.querySelectorAll('.plot .main-svg').length >= 4")
     assert plots(person) == set(PLOTS)
@@ -206,12 +256,17 @@ def test_methods_show_nothing_of_the_setting_before(person: Person) -> None:
         page.select_option("#method", method)
         person.until(f"document.body.dataset.shown.startsWith('{method}|') && document.body.dataset.final === 'true'")
         assert any("same place" not in row for row in rows(person, "#explore-list")), method
-        assert plots(person) == {"scatter"}, method
+        person.until(f"document.querySelector('#explore .gained h3')?.textContent === 'What {method} gained'")
+        page.wait_for_selector("#plot-dependence .main-svg")
+        assert plots(person) == {"scatter", "dependence"}, method
+        for control in ("#kernel", "#lam", "#sigma_w2", "#t"):
+            assert not page.is_visible(control), control
         assert page.get_attribute("#plot-weights", "aria-label") is None
         assert not page.is_visible("#map")
         page.select_option("#method", "tupi")
         person.until("document.body.dataset.shown.startsWith('tupi|')")
         page.wait_for_selector("#plot-weights .main-svg")
+        assert not page.is_visible("#explore .gained")
 
 
 def test_explore_follows_the_answers(browser: Any, tmp_path: Path) -> None:
@@ -219,8 +274,7 @@ def test_explore_follows_the_answers(browser: Any, tmp_path: Path) -> None:
     served = Served(tmp_path, *serve_words(origin))
     person = Person(browser, served.address)
     page = person.page
-    person.go("explore")
-    person.settle()
+    person.by_hand()
     page.wait_for_selector("#plot-weights .main-svg")
     # A method that does not apply says why, and shows no ranking of another one.
     page.select_option("#method", "fuse")
@@ -361,6 +415,8 @@ def test_decide_says_why_and_gives_everything_away(person: Person, served: Serve
     person.answer_rightly(2)
     person.go("decide")
     person.until("document.getElementById('decide-words').textContent.includes('2 answers came in since')")
+    person.by_hand()
+    person.go("decide")
     page.check("input[value=look]")
     page.click("#run")
     person.until("document.getElementById('command').textContent.includes('--method tupi')")
@@ -467,7 +523,7 @@ def test_without_pictures_or_labels_or_ids_everything_still_works(browser: Any, 
     person.settle()
     assert not person.page.is_visible("#layout-choice")
     assert re.match(r"\d+: rank 1", rows(person)[0])
-    person.go("explore")
+    person.by_hand()
     person.page.wait_for_selector("#plot-weights .main-svg")
     assert person.page.is_visible("#no-labels")
     assert not person.page.is_visible("#heat")

@@ -302,6 +302,7 @@ def test_bad_arguments_get_one_line(
         ([*files, "--answers", "nowhere/answers.jsonl"], "no folder"),
         ([*files, "--answers", "other.jsonl", "--port", str(shared.port)], "--port"),
         ([*files, "--answers", "other.jsonl", "--set", "lam=-1"], "lam"),
+        ([*files, "--answers", "other.jsonl", "--set", "guard=false"], "accepted: with --method tupi"),
         ([*files, "--answers", "other.jsonl", "--images", "nowhere"], "--images"),
     ):
         with pytest.raises(SystemExit) as end:

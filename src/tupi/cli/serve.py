@@ -29,7 +29,7 @@ Examples:
 
 @click.command(epilog=EXAMPLE)
 @input_options(required=False)
-@click.option("--method", default="tupi", show_default=True, help="The method to look at first.")
+@click.option("--method", default="auto", show_default=True, help="The method to look at first.")
 @click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the paper's method; repeat for more."
 )
@@ -88,7 +88,7 @@ def serve(
         raise InputError(f"--answers: there is no folder {file.parent}; accepted: a file in a folder that exists.")
     base, first = _first(method, parsed_settings(settings))
     logging.basicConfig(format="tupi: %(message)s", level=logging.WARNING)
-    session = Session(source, file, base, first)
+    session = Session(source, file, base, first, method=method)
     try:
         running = Running(session, host, port, allow_remote)
         click.echo(f"Answers go to {file}", err=True)
@@ -132,10 +132,15 @@ def _first(method: str, params: dict[str, Any]) -> tuple[Tupi, Look | None]:
 
     chosen = make_method(method, params)
     if not isinstance(chosen, Tupi):
-        return Tupi(), Look(method=method)
+        if params:
+            raise InputError(
+                f"--set: found {', '.join(params)} with --method {method}, which the page runs as it is; accepted: "
+                "with --method tupi."
+            )
+        return Tupi(), None
     plain = Tupi(**{name: value for name, value in chosen.params().items() if name in Tupi().params()})
     base = replace(plain, lam=None, sigma_w2=None, n_iter=None)
     said = {name: params[name] for name in ("lam", "sigma_w2", "kernel") if params.get(name) is not None}
     if params.get("n_iter"):
         said["t"] = min(params["n_iter"], LAST)
-    return base, Look(method=method, **said) if said or method != "tupi" else None
+    return base, Look(method=method, **said) if said else None

@@ -6,7 +6,7 @@ import json
 import tempfile
 import threading
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +14,17 @@ import numpy as np
 import pandas as pd
 
 from tupi.algorithm.denoiser import Step
-from tupi.api import denoise_prepared
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels, Pairs
 from tupi.methods import make_method
 from tupi.methods.tupi import Tupi
 from tupi.page.explorer import in_words
-from tupi.page.judging import judge_answers
+from tupi.page.fits import decided
 from tupi.page.knowledge import NOTHING, Known
 from tupi.page.lanes import Lane, Piece
 from tupi.page.looks import Look
 from tupi.page.signals import Signal
 from tupi.page.source import Source
-from tupi.page.trails import Relabelled
 from tupi.results.report import render
 from tupi.results.result import Denoised
 from tupi.results.summary import summary
@@ -134,14 +132,8 @@ class Decider:
 
     def _run(self, plan: Plan) -> None:
         try:
-            prepared = Relabelled(self._prepared, plan.known.labels)
-            prepared.progress = self._say
             method = make_method(plan.method, plan.params)
-            result = denoise_prepared(prepared, method, self._watch)
-            if plan.known.n_answers and not self._stop:
-                # Answers about pairs that were chosen for being hard are among the labels, and must not judge.
-                self._say("Judging by the answers about random pairs")
-                result = replace(result, evidence=judge_answers(method, prepared, plan.known, result.changed))
+            result = decided(self._prepared, method, plan.known, self._watch, self._say)
             if self._stop:
                 self.error = "Stopped."
             else:

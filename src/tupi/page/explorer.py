@@ -8,6 +8,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,14 +19,15 @@ from tupi.embedding.embedding import KERNELS
 from tupi.embedding.restoring import restore
 from tupi.inputs.labels import Labels, labelled_items, relabel
 from tupi.judging.metrics import metric_of
-from tupi.methods import make_method
 from tupi.methods.tupi import LAM_GRID, SIGMA_W2_GRID, Tupi
+from tupi.page.fits import Fits, with_evidence
 from tupi.page.frames import encode
 from tupi.page.knowledge import NOTHING, Known
 from tupi.page.lanes import Lane, Piece
 from tupi.page.looks import LAMS, LAST, WIDTHS, Look, ranks
 from tupi.page.signals import Signal
-from tupi.page.trails import Relabelled, Trails
+from tupi.page.trails import Trails
+from tupi.results.result import Denoised
 from tupi.runtime.errors import InputError
 from tupi.runtime.json_values import finite, numbers
 
@@ -36,12 +38,22 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
-    """What a method without steps to look at made of the problem."""
+class Found:
+    """What a method without steps to look at made of the problem.
 
-    predictions: Array
-    weights: Array | None  # None where the method has none, or changed nothing by them
-    notes: tuple[str, ...]
+    Attributes
+    ----------
+    result : Denoised
+        The result, with its evidence as soon as that is known.
+    known : Known
+        The labels that it was told.
+    judged : bool
+        Whether the labels were asked what they say of it.
+    """
+
+    result: Denoised
+    known: Known
+    judged: bool
 
 
 class Explorer:
@@ -70,12 +82,15 @@ class Explorer:
         self.trails, self.base, self.signal, self.lams, self.widths = trails, base, signal, lams, widths
         self.prepared = trails.prepared
         self._looks: OrderedDict[str, Look] = OrderedDict()
+        self._mapped: Look | None = None  # the look whose map of settings somebody saw last
         self._known = NOTHING
         self._among: tuple[NDArray[np.int64], Labels] | None = None  # the labelled items, and labels by their places
         self._labels_version = 0
         self._states: dict[Any, str] = {}  # of engines: "waiting", "computing", "ready", or what went wrong
         self._failed: dict[Tupi, str] = {}
-        self._fits: dict[str, tuple[int, Fitted | str]] = {}  # by method, with the labels' version
+        self.fits = Fits(self.prepared)
+        self._found: dict[str, tuple[int, Found | str]] = {}  # by method, with the labels' version
+        self.n_found = 0  # how often that changed
         self._scores: dict[tuple[Tupi, int], float] = {}
         self._candidates: list[Tupi] = []
         self._lock = threading.RLock()
@@ -89,7 +104,7 @@ class Explorer:
         """End the threads."""
         with self._lock:
             self._looks.clear()
-            self._candidates = []
+            self._candidates, self._mapped = [], None
         self._steps_lane.close()
         self._fits_lane.close()
 
@@ -116,9 +131,9 @@ class Explorer:
             self._looks[client] = look
             self._looks.move_to_end(client)
             self._moved = time.monotonic()
-            fitted = self._fits.get(look.method)
-            if fitted is not None and fitted[0] != self._labels_version:
-                del self._fits[look.method]  # fitted to other labels
+            found = self._found.get(look.method)
+            if found is not None and found[0] != self._labels_version:
+                del self._found[look.method]  # fitted to other labels
         self._wake()
 
     def leave(self, client: str, look: Look) -> None:
@@ -151,8 +166,14 @@ class Explorer:
                 setting = look.setting(self.base)
                 state = self._states.get(setting.engine_key(), "waiting")
                 return self._failed.get(setting) or (state if state not in ("waiting", "computing", "ready") else None)
-            fitted = self._fits.get(look.method)
-        return fitted[1] if fitted is not None and isinstance(fitted[1], str) else None
+            found = self._found.get(look.method)
+        return found[1] if found is not None and isinstance(found[1], str) else None
+
+    def found(self, method: str) -> tuple[int, Found] | None:
+        """Return what a method without steps made of the labels, and their version; None if it is not known (yet)."""
+        with self._lock:
+            version, found = self._found.get(method, (0, None))
+        return (version, found) if isinstance(found, Found) else None
 
     def last(self, look: Look) -> int:
         """Return the last step that a look can have."""
@@ -160,11 +181,10 @@ class Explorer:
 
     def frame(self, look: Look, t: int) -> bytes | None:
         """Return step t of a look for the page, or None if it is not known yet."""
-        found = self._step(look, t) if look.has_steps else self._fitted(look, t)
-        if found is None:
+        known = self._step(look, t) if look.has_steps else self._whole(look, t)
+        if known is None:
             return None
-        predictions, facts = found
-        predictions = self.prepared.problem.as_given(predictions)
+        predictions, facts = known
         column = predictions if predictions.ndim == 1 else predictions[:, look.column]
         return encode({"t": t, "last": self.last(look), **facts}, score=column.astype(np.float32), rank=ranks(column))
 
@@ -181,21 +201,23 @@ class Explorer:
             "dependence": numbers(step.dependence),
             "accuracy": finite(self.score(setting, t)),
         }
-        return predictions, facts
+        return self.prepared.problem.as_given(predictions), facts
 
-    def _fitted(self, look: Look, t: int) -> tuple[Array, dict[str, Any]] | None:
-        with self._lock:
-            version, fitted = self._fits.get(look.method, (0, None))
-        if not isinstance(fitted, Fitted):
+    def _whole(self, look: Look, t: int) -> tuple[Array, dict[str, Any]] | None:
+        known = self.found(look.method)
+        if known is None:
             return None
+        version, found = known
+        weights = found.result.weights.iloc[-1].to_numpy()
         facts = {
             "labels": version,
-            "weights": None if fitted.weights is None else numbers(fitted.weights),
+            # None where the method has none, or changed nothing by them.
+            "weights": numbers(weights) if np.isfinite(weights).all() and found.result.changed else None,
             "dependence": None,
             "accuracy": None,
-            "notes": list(fitted.notes),
+            "notes": [f"Known: {found.known.words}.", *found.result.notes],
         }
-        return (fitted.predictions if t else self.prepared.problem.initial), facts
+        return (found.result.predictions if t else found.result.initial), facts
 
     def score(self, setting: Tupi, t: int) -> float | None:
         """Return how well a known step agrees with the labels; None without labels or if it is not known."""
@@ -222,14 +244,22 @@ class Explorer:
         return {"labels": version, "accuracy": [finite(self.score(setting, t)) for t in known]}
 
     def heat(self, look: Look) -> list[dict[str, Any]]:
-        """Return the best of the first `MAP_STEPS` steps of each setting of which these are known, and its score."""
-        cells = []
+        """Return the best of the first `MAP_STEPS` steps of each setting of which these are known, and its score.
+
+        The other settings are computed when nothing more urgent is to do.
+        """
         if not look.has_steps or self._known.labels is None:
             return []
+        with self._lock:
+            self._mapped = look
+        self._steps_lane.wake()
+        cells = []
         for lam, width in itertools.product(self.lams, self.widths):
             setting = look.moved(lam, width).setting(self.base)
+            if self.trails.needs(setting, MAP_STEPS):
+                continue
             scores = [score for t in range(MAP_STEPS + 1) if (score := self.score(setting, t)) is not None]
-            if len(scores) > MAP_STEPS:
+            if scores:
                 best = int(np.argmax(scores))
                 cells.append({"lam": lam, "sigma_w2": width, "t": best, "score": scores[best]})
         return cells
@@ -272,7 +302,8 @@ class Explorer:
         for look in looks:
             for near in self.neighbours(look):
                 yield near.setting(self.base), look.t
-        for look in looks if self._known.labels is not None else []:  # the heat map
+        if self._mapped is not None and self._known.labels is not None:
+            look = self._mapped
             for lam, width in itertools.product(self.lams, self.widths):
                 yield look.moved(lam, width).setting(self.base), MAP_STEPS
 
@@ -297,9 +328,11 @@ class Explorer:
                     setting = look.setting(self.base)
                     if setting.engine_key() not in self._states:
                         return lambda: self._prepare(setting)
-                elif look.method not in self._fits:
-                    method, known, version = look.method, self._known, self._labels_version
-                    return lambda: self._fit(method, known, version)
+                elif look.method not in self._found:
+                    return partial(self._fit, look.method, self._known, self._labels_version)
+            for method, (version, found) in self._found.items():
+                if isinstance(found, Found) and not found.judged and version == self._labels_version:
+                    return partial(self._judge, method, found, version)
             for setting in self._candidates[:1]:
                 if setting.engine_key() not in self._states:
                     return lambda: self._prepare(setting)
@@ -321,23 +354,31 @@ class Explorer:
             self._wake()
 
     def _fit(self, method: str, known: Known, version: int) -> None:
-        result: Fitted | str = ""
+        found: Found | str = ""
         self._say(f"Fitting {method}")
         try:
-            seen = Relabelled(self.prepared, known.labels)
-            fit = make_method(method, {}).fit(seen, seen.problem.labels)
-            predictions = np.array(fit.predictions(seen))
-            weights = fit.steps[-1].weights
-            used = np.isfinite(weights).all() and not np.array_equal(predictions, seen.problem.initial)
-            result = Fitted(predictions, weights if used else None, (f"Known: {known.words}.", *fit.notes))
+            found = Found(self.fits.result(method, known), known, judged=not known.n_answers)
         except Exception as problem:
-            result = in_words(problem)
+            found = in_words(problem)
             if not isinstance(problem, InputError):
                 raise
         finally:
-            with self._lock:
-                self._fits[method] = (version, result)
-            self._say("")
+            self._keep(method, version, found)
+
+    def _judge(self, method: str, found: Found, version: int) -> None:
+        """Ask the answers about random pairs, which takes longer than the result that is shown already."""
+        evidence = None
+        self._say(f"Judging {method} by the answers")
+        try:
+            evidence = self.fits.evidence(method, found.known)
+        finally:
+            self._keep(method, version, Found(with_evidence(found.result, evidence), found.known, judged=True))
+
+    def _keep(self, method: str, version: int, found: Found | str) -> None:
+        with self._lock:
+            self._found[method] = (version, found)
+            self.n_found += 1
+        self._say("")
 
 
 def _among_labelled(labels: Labels) -> tuple[NDArray[np.int64], Labels]:

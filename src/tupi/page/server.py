@@ -72,6 +72,8 @@ class Page:
             "/api/figures": self.figures,
             "/api/path": self.path,
             "/api/heat": self.heat,
+            "/api/found": self.found,
+            "/api/views": self.views,
             "/api/scores": self.scores,
             "/api/events": self.events,
             "/api/status": self.status,
@@ -142,6 +144,14 @@ class Page:
     async def heat(self, request: Request) -> Response:
         """Return the scores of all known settings."""
         return _json(await run_in_threadpool(self.session.explorer.heat, self._look(request)))
+
+    async def found(self, request: Request) -> Response:
+        """Return what a method's labels say of its result."""
+        return _json(await run_in_threadpool(self.session.found, self._look(request).method))
+
+    async def views(self, request: Request) -> Response:
+        """Return what is known of each view in a method's result."""
+        return _json(await run_in_threadpool(self.session.views, self._look(request).method))
 
     async def status(self, request: Request) -> Response:
         """Return what changes by itself."""

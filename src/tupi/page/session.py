@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,9 @@ from tupi.page.teacher import Teacher
 from tupi.page.trails import MEMORY, Locked, Trails
 from tupi.results import plots
 from tupi.results.result import Denoised
+from tupi.results.summary import MEANINGS, verdict
 from tupi.runtime.errors import InputError
+from tupi.runtime.json_values import plain
 from tupi.runtime.threads import one_blas_thread
 
 # Without labels nothing can be tuned, and diffusion kernels are the ones that rarely do harm at fixed settings. On many
@@ -47,9 +49,11 @@ class Session:
     base : Tupi
         Settings without a slider.
     first : Look, optional
-        Where the sliders begin.
+        Where menus and sliders begin.
     memory : int
         Bytes of steps to keep.
+    method : str
+        The method to look at first, where ``first`` is not given.
     """
 
     def __init__(
@@ -59,6 +63,7 @@ class Session:
         base: Tupi | None = None,
         first: Look | None = None,
         memory: int = MEMORY,
+        method: str = "auto",
     ) -> None:
         # For good: how many threads BLAS has is one number for the whole process, and those of the page that compute at
         # the same time would set it back for one another in the middle of a result.
@@ -68,7 +73,7 @@ class Session:
         self._file_labels = known.labels
         self.problem = replace(known, labels=None)
         self.names = None if known.index is None else [str(name) for name in known.index]
-        self.first = first or self._first_look()
+        self.first = first or self._first_look(method)
         lams, widths = (
             tuple(sorted({*grid, value})) for grid, value in ((LAMS, self.first.lam), (WIDTHS, self.first.sigma_w2))
         )
@@ -81,9 +86,9 @@ class Session:
         self.decider = Decider(source, prepared, self.names, self.signal)
         self.explorer.look("first", self.first)  # begin before the first page is open
 
-    def _first_look(self) -> Look:
+    def _first_look(self, method: str) -> Look:
         kernel = "gaussian" if self._file_labels is not None or self.problem.n > MANY else "diffusion"
-        return Look(kernel=kernel, t=FIRST_STEP)
+        return Look(method=method, kernel=kernel, t=FIRST_STEP)
 
     def close(self) -> None:
         """End all threads and let others use the file of answers."""
@@ -183,6 +188,34 @@ class Session:
             "accuracy": plots.score_steps(blank, "accuracy"),
         }
 
+    def found(self, method: str) -> dict[str, Any] | None:
+        """Return what a method without steps made of the labels, and what these say of it; None if that is unknown."""
+        known = self.explorer.found(method)
+        if known is None:
+            return None
+        version, found = known
+        evidence, said = found.result.evidence, verdict(found.result) if found.judged else None
+        return {
+            "labels": version,
+            "known": found.known.words,
+            "judged": found.judged,
+            "changed": found.result.changed,
+            "verdict": None if said is None else asdict(said),
+            "evidence": None if evidence is None else plain(asdict(evidence) | {"gain": evidence.gain}),
+            "meaning": None if evidence is None else MEANINGS.get(evidence.metric),
+        }
+
+    def views(self, method: str) -> list[dict[str, Any]] | None:
+        """Return what is known of each view in a method's result; None if there is no such result."""
+        known = self.explorer.found(method)
+        if known is None:
+            return None
+        result = known[1].result
+        table = result.dependence.assign(weight=result.weights.iloc[-1] if result.changed else np.nan)
+        return [
+            {"view": str(name)} | plain(row) for name, row in zip(table.index, table.to_dict("records"), strict=True)
+        ]
+
     # Everything that changes
 
     def status(self) -> dict[str, Any]:
@@ -191,6 +224,7 @@ class Session:
             "kernels": self.explorer.kernel_states(),
             "doing": self.explorer.doing,
             "labels": self.explorer.labels_version,
+            "found": self.explorer.n_found,
             "steps": self.explorer.trails.n_steps,
             "uses": self.teacher.uses(),
             "answers": self.teacher.progress(),

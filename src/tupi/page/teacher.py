@@ -13,20 +13,16 @@ import numpy as np
 from tupi.inputs.labels import Labels, n_labels
 from tupi.judging.evidence import Evidence
 from tupi.judging.metrics import metric_of
-from tupi.methods import make_method
 from tupi.methods.tupi import Tupi
 from tupi.page.answers import VERDICTS, Answer, AnswerFile
 from tupi.page.explorer import CANDIDATE_STEPS, Explorer
-from tupi.page.judging import judge_answers
-from tupi.page.knowledge import NOTHING, Known, Tally, known_from, thinned
+from tupi.page.knowledge import NOTHING, Known, Tally, known_from
 from tupi.page.lanes import Lane, Piece
 from tupi.page.pairs import Pair, candidate_weights, next_pair, random_pair
 from tupi.page.signals import Signal
-from tupi.page.trails import Relabelled
 from tupi.runtime.errors import InputError
 from tupi.runtime.json_values import plain
 
-MOST_JUDGED = 500  # comparisons behind a judgement while people answer: ten fits to thousands take minutes
 MAX_PENDING = 1_000  # raters with an open question
 
 
@@ -254,20 +250,16 @@ class Teacher:
 
     def _judge(self, now: int) -> None:
         """Decide as `auto` would with the answers so far; keep its gain, and its ranking as one more candidate."""
-        prepared = self._explorer.prepared
-        known, initial = thinned(self.known(), MOST_JUDGED, prepared.random_state), prepared.problem.initial
+        known = self.known()
         evidence, changed, agreed = None, None, 0.0
         if known.labels is not None:
-            prepared = Relabelled(prepared, known.labels)
-            method = make_method("auto", {})
-            fit = method.fit(prepared, known.labels)
-            predictions = fit.predictions(prepared)
-            if not np.array_equal(predictions, initial):
-                changed = predictions
-                # Without a gain of its own, `auto` did not use the labels.
-                metric = metric_of(prepared.problem.task, known.labels)
-                agreed = metric.score(predictions, known.labels) if fit.gain is None else fit.gain.after
-            evidence = judge_answers(method, prepared, known, changed is not None)
+            result = self._explorer.fits.result("auto", known)
+            if result.changed:
+                changed = result.predictions
+                agreed = metric_of(result.task, known.labels).score(changed, known.labels)
+            evidence = self._explorer.fits.evidence("auto", known)
+            if changed is not None and evidence is not None and np.isfinite(evidence.after):
+                agreed = evidence.after
         with self._lock:
             self._judged, self._evidence, self._auto, self._auto_score = now, evidence, changed, agreed
         self._signal.changed()

@@ -2,11 +2,11 @@
 import { getJSON } from "./api.js";
 import { VirtualList } from "./list.js";
 import { Figures } from "./plots.js";
-import { $, make, number, percent } from "./words.js";
+import { $, amount, make, number, percent } from "./words.js";
 
 const FIGURES_EVERY = 250; // milliseconds between drawings while steps stream in
 
-export function explore(facts, ranking, items, news) {
+export function explore(facts, ranking, items, news, gained) {
   const grids = { lam: facts.lams, sigma_w2: facts.sigma_w2s };
   const figures = new Figures(facts, ranking);
   let ready = false;
@@ -34,17 +34,17 @@ export function explore(facts, ranking, items, news) {
     const steps = ranking.hasSteps();
     $("method").value = look.method;
     $("kernel").value = look.kernel;
-    $("kernel").disabled = !steps;
+    // What the method does not have is not there.
+    for (const control of document.querySelectorAll("#explore .by-hand")) control.hidden = !steps;
+    $("no-sliders").hidden = steps;
     for (const [name, grid] of Object.entries(grids)) {
       $(name).value = grid.indexOf(look[name]);
-      $(name).disabled = !steps;
       $(name).setAttribute("aria-valuetext", String(look[name]));
-      $(`${name}-value`).textContent = steps ? look[name] : "chosen by the method";
+      $(`${name}-value`).textContent = look[name];
     }
-    $("t").disabled = !steps;
     $("t").value = look.t;
     $("t").setAttribute("aria-valuetext", `${look.t} steps`);
-    $("t-value").textContent = steps ? look.t : "none";
+    $("t-value").textContent = look.t;
   };
 
   const labelled = () => news.status.uses.length > 0;
@@ -80,7 +80,9 @@ export function explore(facts, ranking, items, news) {
       else figures.path(steps, ranking.look.t);
       drawnPath = state;
     }
-    figures.step(steps[0], ranking.shown);
+    figures.scores(ranking.shown);
+    const links = gained.rows();
+    if (links) figures.dependence(links);
     done();
   };
 
@@ -102,7 +104,7 @@ export function explore(facts, ranking, items, news) {
     $("map").hidden = !labelled() || !ranking.hasSteps();
     // What the method does not have must not be left over from another one.
     const has = { scatter: ranking.own, weights: ranking.own && ranking.hasSteps() };
-    has.dependence = has.weights && (ranking.shown.dependence?.some((one) => one !== null) ?? false);
+    has.dependence = gained.rows()?.some(({ after }) => after !== null) ?? false;
     has.accuracy = has.weights && labelled() && (ranking.path()?.steps.some((step) => step.accuracy !== null) ?? false);
     for (const [name, there] of Object.entries(has)) figures.show(name, there);
     if (!has.weights || !has.accuracy) drawnPath = "";
@@ -140,6 +142,12 @@ export function explore(facts, ranking, items, news) {
     const scores = [...known.values()].map((cell) => cell.score);
     const [low, high] = [Math.min(...scores), Math.max(...scores)];
     for (const button of cells.flat()) fillHeat(button, known.get(button.dataset.cell), low, high, ranking.look);
+    const left = cells.flat().length - known.size;
+    const best = [...known.values()].filter(({ score }) => score === high);
+    const where = best.map(({ lam, sigma_w2, t }) => `λ ${lam}, σw² ${sigma_w2} at step ${t}`);
+    const found = where.length ? `${left ? "The best so far" : "The best"}, ★, is ${percent(high)}: ${where.slice(0, 3).join("; ")}${where.length > 3 ? `; and ${where.length - 3} more` : ""}.` : "";
+    const waiting = left ? `${amount(left, "cell")} of ${cells.flat().length} ${left === 1 ? "is" : "are"} being computed and ${left === 1 ? "says" : "say"} “wait”.` : "";
+    $("heat-words").textContent = [found, waiting].filter(Boolean).join(" ");
   };
 
   $("heat").addEventListener("keydown", (event) => {
@@ -160,6 +168,11 @@ export function explore(facts, ranking, items, news) {
     heatTimer ??= setTimeout(() => drawHeat().catch(() => {}), 700);
   };
 
+  gained.addEventListener("change", draw);
+  $("by-hand").addEventListener("click", () => {
+    ranking.set({ method: facts.methods.find(({ steps }) => steps).name });
+    $("lam").focus();
+  });
   $("method").addEventListener("change", () => ranking.set({ method: $("method").value }, { again: true }));
   $("kernel").addEventListener("change", () => ranking.set({ kernel: $("kernel").value }));
   for (const [name, grid] of Object.entries(grids)) {
@@ -191,7 +204,7 @@ export function explore(facts, ranking, items, news) {
 }
 
 function heatCell(lam, sigma_w2, ranking) {
-  const button = make("button", { type: "button" }, "·");
+  const button = make("button", { type: "button" }, "wait");
   button.dataset.cell = `${lam}|${sigma_w2}`;
   button.addEventListener("click", () => ranking.set({ lam, sigma_w2, ...(button.best ? { t: button.best.t } : {}) }));
   return button;
@@ -201,10 +214,13 @@ function fillHeat(button, best, low, high, look) {
   const [lam, width] = button.dataset.cell.split("|");
   const here = Number(lam) === look.lam && Number(width) === look.sigma_w2;
   button.best = best;
-  button.textContent = best ? percent(best.score) : "·";
+  const isBest = best?.score === high;
+  button.textContent = best ? `${percent(best.score)}${isBest ? " ★" : ""}` : "wait";
+  button.classList.toggle("pending", !best);
+  button.classList.toggle("best", isBest);
   button.ariaCurrent = here ? "true" : null;
   // One cell is in the order of the tab key; arrow keys lead to the others.
   if (!button.closest("table").contains(document.activeElement)) button.tabIndex = here ? 0 : -1;
-  button.ariaLabel = `λ ${lam}, σw² ${width}: ${best ? `${percent(best.score)} at step ${best.t}` : "not computed yet"}`;
+  button.ariaLabel = `λ ${lam}, σw² ${width}: ${best ? `${percent(best.score)} at step ${best.t}${isBest ? ", the best" : ""}` : "not computed yet"}`;
   button.style.setProperty("--heat", best ? (high > low ? ((best.score - low) / (high - low)).toFixed(3) : "0.5") : "0");
 }

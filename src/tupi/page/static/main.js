@@ -2,6 +2,7 @@
 import { getFrame, getJSON, listen } from "./api.js";
 import { decide } from "./decide.js";
 import { explore } from "./explore.js";
+import { Gained } from "./gained.js";
 import { Items } from "./items.js";
 import { overview } from "./overview.js";
 import { Ranking } from "./ranking.js";
@@ -53,9 +54,10 @@ async function start() {
   document.title = `tupi: ${amount(facts.n, "item")}`;
   const ranking = new Ranking(facts, initial, status.labels);
   const items = new Items(facts, ids && names(ids));
+  const gained = new Gained(facts, ranking, news);
   const parts = {
     overview: overview(facts, ranking, items),
-    explore: explore(facts, ranking, items, news),
+    explore: explore(facts, ranking, items, news, gained),
     teach: teach(facts, items, news),
     decide: decide(ranking, news, async () => {
       ranking.showDecision(await getFrame(`/api/decided?column=${ranking.look.column}`));
@@ -71,6 +73,7 @@ async function start() {
   };
   ranking.addEventListener("change", () => {
     sessionStorage.setItem(KEPT, JSON.stringify(ranking.look));
+    document.body.dataset.labels = ranking.shown.labels ?? ""; // for whoever measures or tests
     if (!$("overview").hidden) parts.overview.draw();
     if (!$("explore").hidden) parts.explore.draw();
     else {
@@ -96,6 +99,7 @@ async function start() {
     if (name === "overview") parts.overview.draw();
     else parts[name].open();
     follow();
+    gained.refresh();
     if (focus) {
       scrollTo(0, 0);
       $(`${name}-title`).focus({ preventScroll: true });

@@ -104,8 +104,8 @@ export class Figures {
     line.style.height = `${yaxis._length}px`;
   }
 
-  step(first, step) {
-    const { scatter, dependence } = this.patterns;
+  scores(step) {
+    const { scatter } = this.patterns;
     const { initial } = this.ranking;
     const moved = [1, -1].flatMap((sign) => movers(initial.rank, step.rank, sign, 10).map(({ item }) => item));
     const [line, points, marked] = scatter.data;
@@ -123,10 +123,14 @@ export class Figures {
     if (!few) layout.images = [cloud(initial.score, step.score, x, y, points.marker.color)];
     this.react("scatter", data, layout);
     this.say("scatter", `Scatter plot of ${initial.score.length} items: score before against score after${this.ranking.hasSteps() ? ` ${step.t} steps` : ""}.`);
-    if (!step.dependence?.some((one) => one !== null)) return;
-    const bars = dependence.data.map((trace, k) => ({ ...trace, x: (k ? step : first).dependence.slice(0, trace.y.length) }));
+  }
+
+  // The link of each view with the scores, before and after.
+  dependence(links) {
+    const { dependence } = this.patterns;
+    const bars = dependence.data.map((trace, k) => ({ ...trace, x: links.slice(0, trace.y.length).map((one) => (k ? one.after : one.before)) }));
     this.react("dependence", bars, dependence.layout);
-    this.say("dependence", `Normalised HSIC of the scores with each view, before and after: ${this.facts.views.map((view, k) => `${view} ${number(first.dependence[k])} to ${number(step.dependence[k])}`).join(", ")}.`);
+    this.say("dependence", `Normalised HSIC of the scores with each view, before and after: ${links.map(({ view, before, after }) => `${view} ${number(before)} to ${number(after)}`).join(", ")}.`);
   }
 }
 

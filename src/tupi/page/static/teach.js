@@ -1,6 +1,7 @@
 // Teach: two items side by side, and an answer that is on the disk before the page says so.
 import { getJSON, post, Refused } from "./api.js";
-import { $, amount, make, points } from "./words.js";
+import { interval } from "./gained.js";
+import { $, amount, make } from "./words.js";
 
 const KEYS = { ArrowLeft: "left", ArrowRight: "right", ArrowDown: "equal", s: "skip", S: "skip" };
 const AGAIN = 1500; // milliseconds until an answer that could not be sent is sent again
@@ -137,7 +138,7 @@ export function teach(facts, items, news) {
     }
     const late = found.current ? "" : " Newer answers are being counted.";
     $("gain-words").textContent = found.sentence + late;
-    if (found.low !== null) drawInterval($("gain-bar"), found.low, found.gain ?? 0, found.high);
+    if (found.low !== null) $("gain-bar").replaceChildren(interval(found));
   };
 
   news.addEventListener("change", gain);
@@ -153,22 +154,4 @@ export function teach(facts, items, news) {
     }
   };
   return { open };
-}
-
-// A line from the low to the high end of an interval, a dot at the gain, and a mark at zero.
-function drawInterval(place, low, gain, high) {
-  const reach = Math.max(Math.abs(low), Math.abs(high), 0.01) * 1.1;
-  const at = (value) => `${(50 + (50 * value) / reach).toFixed(2)}%`;
-  const part = (className, style) => {
-    const element = make("span", { className });
-    Object.assign(element.style, style);
-    return element;
-  };
-  place.setAttribute("role", "img");
-  place.setAttribute("aria-label", `Gain ${points(gain)} points, between ${points(low)} and ${points(high)}`);
-  place.replaceChildren(
-    part("zero", {}),
-    part("range", { left: at(low), width: `${((50 * (high - low)) / reach).toFixed(2)}%` }),
-    part("dot", { left: at(gain) }),
-  );
 }

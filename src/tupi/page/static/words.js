@@ -12,6 +12,8 @@ export const percent = (value) => `${(100 * value).toFixed(1)}%`;
 
 export const points = (value) => `${value >= 0 ? "+" : "−"}${Math.abs(100 * value).toFixed(1)}`;
 
+export const capital = (sentence) => sentence.charAt(0).toUpperCase() + sentence.slice(1);
+
 export function places(moved) {
   if (moved === 0) return { sign: "", text: "same", long: "same place" };
   const way = moved > 0 ? "up" : "down";

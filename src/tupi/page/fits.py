@@ -1,0 +1,95 @@
+"""What methods without steps make of the labels so far, each computed once however many ask for it."""
+
+from __future__ import annotations
+
+import threading
+from copy import copy
+from typing import Any
+
+from tupi.algorithm.trajectory import Watch
+from tupi.api import denoise_prepared
+from tupi.embedding.prepared import Prepared, Progress
+from tupi.judging.evidence import Evidence
+from tupi.methods import make_method
+from tupi.methods.base import Method
+from tupi.page.judging import judge_answers
+from tupi.page.knowledge import Known, thinned
+from tupi.page.trails import Relabelled
+from tupi.results.result import Denoised
+
+MOST_JUDGED = 500  # comparisons behind a judgement while people answer: fits to thousands take minutes
+
+
+class Fits:
+    """The latest result of each method, and what its labels say of it.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        The problem without labels. What was computed of it is used again, so that more labels cost little.
+    """
+
+    def __init__(self, prepared: Prepared) -> None:
+        self._prepared = prepared
+        self._lock = threading.Lock()
+        self._locks: dict[tuple[str, str], threading.Lock] = {}
+        self._kept: dict[tuple[str, str], tuple[Known, Any]] = {}
+
+    def result(self, name: str, known: Known) -> Denoised:
+        """Return what a method makes of what is known.
+
+        With answers it has no evidence: those about pairs that were chosen for being hard must not judge.
+        """
+        found: Denoised = self._once("result", name, known, lambda: self._denoise(name, known))
+        return found
+
+    def evidence(self, name: str, known: Known) -> Evidence | None:
+        """Return what the labels say of it; where there are answers, those about random pairs alone."""
+        result = self.result(name, known)
+        if not known.n_answers:
+            return result.evidence
+        found: Evidence = self._once("evidence", name, known, lambda: self._judge(name, known, result.changed))
+        return found
+
+    def _denoise(self, name: str, known: Known) -> Denoised:
+        result = denoise_prepared(self._relabelled(known), make_method(name, {}))
+        return with_evidence(result, None) if known.n_answers else result
+
+    def _judge(self, name: str, known: Known, changed: bool) -> Evidence:
+        fewer = thinned(known, MOST_JUDGED, self._prepared.random_state)
+        return judge_answers(make_method(name, {}), self._relabelled(fewer), fewer, changed)
+
+    def _relabelled(self, known: Known) -> Relabelled:
+        return Relabelled(self._prepared, known.labels)
+
+    def _once(self, kind: str, name: str, known: Known, compute: Any) -> Any:
+        """Return what was computed of these labels; of earlier ones nothing is kept."""
+        key = kind, name
+        with self._lock:
+            lock = self._locks.setdefault(key, threading.Lock())
+        with lock:
+            kept = self._kept.get(key)
+            if kept is None or kept[0] is not known:
+                kept = self._kept[key] = (known, compute())
+            return kept[1]
+
+
+def decided(
+    prepared: Prepared, method: Method, known: Known, watch: Watch | None = None, progress: Progress | None = None
+) -> Denoised:
+    """Return a result whose evidence comes, if there are answers, from those about random pairs alone."""
+    seen = Relabelled(prepared, known.labels)
+    if progress is not None:
+        seen.progress = progress
+    result = denoise_prepared(seen, method, watch)
+    if not known.n_answers:
+        return result
+    seen.progress("Judging by the answers about random pairs")
+    return with_evidence(result, judge_answers(method, seen, known, result.changed))
+
+
+def with_evidence(result: Denoised, evidence: Evidence | None) -> Denoised:
+    """Return the result with other evidence."""
+    other = copy(result)  # `replace` would compute all that the result leaves open until somebody asks
+    object.__setattr__(other, "evidence", evidence)
+    return other

@@ -1,0 +1,120 @@
+// What the method that is shown gained, by the labels, and what is known of each view in its result.
+import { getJSON } from "./api.js";
+import { $, capital, make, number, points } from "./words.js";
+
+export class Gained extends EventTarget {
+  constructor(facts, ranking, news) {
+    super();
+    Object.assign(this, { facts, ranking, news, said: null, views: null, about: "", asked: "" });
+    ranking.addEventListener("change", () => this.refresh());
+    news.addEventListener("change", () => this.refresh());
+  }
+
+  // Asks the server again whenever a method's result, or what the labels say of it, may have changed.
+  async refresh() {
+    const { ranking } = this;
+    const method = ranking.look.method;
+    if (ranking.decided || ranking.hasSteps() || !ranking.own || $("overview").hidden && $("explore").hidden) return this.draw();
+    const state = `${method}|${this.news.status.found}`;
+    if (state === this.asked) return this.draw();
+    this.asked = state;
+    try {
+      const said = await getJSON(`/api/found?${new URLSearchParams({ method })}`);
+      if (state !== this.asked || !said) return; // it is fitted again, and what was said stays until then
+      Object.assign(this, { said, about: method, views: this.about === method ? this.views : null });
+      this.draw();
+      const views = await getJSON(`/api/views?${new URLSearchParams({ method })}`);
+      if (state !== this.asked || !views) return;
+      this.views = views;
+      this.draw();
+      this.dispatchEvent(new Event("change"));
+    } catch {
+      this.asked = ""; // the page says so when the server is gone, and the next news ask again
+    }
+  }
+
+  // Whether what is known here is about the method that is shown.
+  get mine() {
+    return Boolean(this.said) && this.ranking.own && !this.ranking.decided && this.about === this.ranking.look.method;
+  }
+
+  draw() {
+    for (const place of document.querySelectorAll(".gained")) {
+      place.hidden = !this.mine;
+      if (this.mine) fill(place, this.said, this.ranking.look.method);
+    }
+    if (this.mine && this.said.judged) document.body.dataset.judged = this.said.labels; // for whoever measures or tests
+    const rows = this.rows();
+    $("views-worth").hidden = !rows;
+    if (rows) table($("views-table"), rows);
+  }
+
+  // What is known of each view: of a step from the step itself, of other results from the server.
+  rows() {
+    const { ranking, facts } = this;
+    if (ranking.decided || !ranking.own) return null;
+    if (!ranking.hasSteps()) return this.mine ? this.views : null;
+    const first = ranking.path()?.steps[0];
+    const { weights, dependence } = ranking.shown;
+    if (!first?.dependence || !dependence) return null;
+    return facts.views.map((view, k) => ({ view, weight: weights?.[k], before: first.dependence[k], after: dependence[k] }));
+  }
+}
+
+function fill(place, said, method) {
+  const { verdict, evidence } = said;
+  const parts = [];
+  if (verdict) parts.push(make("p", { className: `verdict ${verdict.kind}` }, verdict.head));
+  if (evidence) {
+    parts.push(make("p", {}, evidence.sentence));
+    if (evidence.low !== null && evidence.low !== evidence.high) parts.push(interval(evidence));
+  } else if (!said.judged) parts.push(make("p", {}, "The answers are being asked what they say of it…"));
+  else parts.push(make("p", {}, "There are no labels, so nothing here says whether these scores are better."));
+  if (verdict && verdict.kind !== "use") parts.push(make("p", {}, capital(verdict.step))); // else the head says it
+  if (said.meaning) parts.push(make("p", { className: "quiet" }, said.meaning));
+  const state = JSON.stringify([method, said]);
+  if (place.state === state) return; // a screen reader would read it again
+  place.state = state;
+  place.replaceChildren(make("h3", {}, `What ${method} gained`), ...parts);
+}
+
+// A line from the low to the high end of an interval, a dot at the gain, and a mark at zero.
+export function interval({ low, gain, high }) {
+  const reach = Math.max(Math.abs(low), Math.abs(high), Number.MIN_VALUE) * 1.1;
+  const at = (value) => `${(50 + (50 * value) / reach).toFixed(2)}%`;
+  const part = (className, style) => {
+    const element = make("span", { className });
+    Object.assign(element.style, style);
+    return element;
+  };
+  const place = make("div", { className: "interval", role: "img" });
+  place.setAttribute("aria-label", `Gain ${points(gain ?? 0)} points, between ${points(low)} and ${points(high)}`);
+  place.append(
+    part("zero", {}),
+    part("range", { left: at(low), width: `${((50 * (high - low)) / reach).toFixed(2)}%` }),
+    part("dot", { left: at(gain ?? 0) }),
+  );
+  return place;
+}
+
+const known = (value) => value !== null && value !== undefined;
+
+function table(place, rows) {
+  const has = (name) => rows.some((row) => known(row[name]));
+  const columns = [
+    ["view", (row) => row.view],
+    ["link before", (row) => number(row.before)],
+    ["link after", (row) => number(row.after)],
+    ...(has("p_value") ? [["p of no link", (row) => number(row.p_value)]] : []),
+    ...(has("weight") ? [["weight", (row) => number(row.weight)]] : []),
+  ];
+  const state = JSON.stringify(rows);
+  if (place.state === state) return;
+  place.state = state;
+  const head = make("tr", {}, ...columns.map(([name]) => make("th", { scope: "col" }, name)));
+  const cell = ([name, of], row) => (name === "view" ? make("th", { scope: "row" }, of(row)) : make("td", {}, of(row)));
+  place.replaceChildren(
+    make("thead", {}, head),
+    make("tbody", {}, ...rows.map((row) => make("tr", {}, ...columns.map((column) => cell(column, row))))),
+  );
+}
