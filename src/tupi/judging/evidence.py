@@ -170,7 +170,7 @@ def judge_answers(
         for other in usual_beside(metric, problem)
         if len((seen := shares_of(other, rounds, before, local)).weights) and (one := seen.gain())
     }
-    same = all(np.array_equal(predictions, before) for answers in rounds for _, predictions in answers)
+    same = all(np.allclose(new, before, rtol=1e-9, atol=0) for answers in rounds for _, new in answers)
     return stated(gain, labels, problem.task, accepted, metric, beside, same)
 
 

@@ -210,7 +210,7 @@ class AutoModel:
         if self.graph is not None:
             tables += [self.graph.sizes, self.graph.shared, self.graph.shared.T]
         if self.stored is not None:
-            tables += self.stored.kernels.tables
+            tables += [kernel.factor for kernel in self.stored.kernels.tables]
             near = self.stored.labelled.near
             if near is not None and (
                 near.numbers.shape != near.weights.shape or near.numbers.min() < 0 or near.numbers.max() >= a
