@@ -303,10 +303,14 @@ def test_pairs_to_compare_next():
 
 
 def test_what_each_view_is_worth_is_told_where_it_is_known():
-    result = labelled()
-    object.__setattr__(result, "view_gains", pd.DataFrame({"gain": [0.03, 0.0]}, index=["gist", "color"]))
-    rows = Page(render(result)).rows
-    assert rows[rows.index(["view", "gain"]) + 1] == ["gist", "0.0300"]
+    gains = pd.DataFrame(
+        {"gain": [0.03, 0.0], "low": [0.01, -0.01], "high": [0.05, 0.01], "kind": "gain"},
+        index=pd.Index(["gist", "color"], name="view"),
+    )
+    page = Page(render(labelled(kept_gains=gains)))
+    assert ["gist", "3.00", "1.00", "5.00"] in page.rows
+    assert "What each view is worth" in page.text
+    assert "What each view is worth" not in Page(render(labelled())).text
 
 
 def test_the_numbers_of_a_column_have_as_many_decimals_as_the_largest_needs():
