@@ -81,6 +81,14 @@ def test_rows_in_another_order_change_nothing(folder):
     assert (folder / "in_order.csv").read_text() == (folder / "shuffled.csv").read_text()
 
 
+def test_the_json_summary_says_what_views_are_worth(folder):
+    outcome = run(*TWO_VIEWS, "--labels", "labels.csv", "--out", "b.csv", "--json", "--quiet")
+    assert outcome.exit_code == 0, outcome.stderr
+    gains = json.loads(outcome.stdout)["view_gains"]
+    assert set(gains) == {"near", "bent"}
+    assert set(gains["near"]) == {"gain", "low", "high", "kind"}
+
+
 def test_the_json_summary(folder):
     words = (*TWO_VIEWS, "--labels", "labels.csv", *FEW_STEPS)
     outcome = run(*words, "--out", "b.parquet", "--save", "run.npz", "--report", "r.html", "--json", "--quiet")
@@ -90,6 +98,7 @@ def test_the_json_summary(folder):
     assert facts["method"] == "tupi"
     assert facts["params"]["lam"] == 0.3
     assert set(facts["weights"]) == set(facts["dependence"]) == {"near", "bent"}
+    assert facts["view_gains"] is None  # fits to folds of the labels without each view would take long
     assert facts["evidence"]["n_labels"] == 30
     assert facts["id"] == "id"
     assert facts["matched_by_order"] == ["bent"]
