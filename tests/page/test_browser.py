@@ -118,7 +118,7 @@ def test_overview_shows_ranks_movers_and_finds_items(person: Person) -> None:
     page.check("input[name=layout][value=rows]")
     shown = rows(person)
     assert len(shown) < 40, "only what is in sight exists"
-    assert page.evaluate("document.querySelector('#overview-list .row img').complete")
+    person.until("document.querySelector('#overview-list .row img').complete")
     page.check("input[name=order][value=before]")
     assert re.search(r"was 1,", rows(person)[0])
     page.check("input[name=order][value=after]")
