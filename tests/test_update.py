@@ -154,3 +154,11 @@ def test_ids_of_more_items():
             result.update(predictions=predictions, features=more)
     with pytest.raises(InputError, match="found no features of more items"):
         result.update(predictions=SCORES)
+
+
+def test_the_metric_that_was_asked_for_is_told_again():
+    """It was forgotten, and the gain was told in the first metric of the task."""
+    truth, scores, views = make_problem_arrays(200, seed=3)
+    first = tupi.denoise(scores, views, labels=tupi.Values(range(30), truth[:30]), task="regression", metric="mae")
+    more = first.update(labels=tupi.Values(range(30, 40), truth[30:40]))
+    assert first.evidence.metric == more.evidence.metric == "MAE"

@@ -17,14 +17,14 @@ from tupi.cluster.result import DistributedDenoised
 from tupi.embedding.hsic import DEFAULTS, dependence_table, view_dependence
 from tupi.embedding.prepared import Prepared, Progress, silent
 from tupi.inputs.checks import check_seed
-from tupi.inputs.labels import Labels, Pairs, Values, labelled_items
+from tupi.inputs.labels import Labels, Pairs, Values
 from tupi.inputs.new_items import Known, grown_problem
 from tupi.inputs.problem import make_problem, standardize, with_more_labels
 from tupi.inputs.seen import Seen
 from tupi.inputs.tables import columns_table
 from tupi.inputs.types import Column, DaskClient, Features, Lazy, Table
 from tupi.judging.catalogue import MetricLike, metric_for
-from tupi.judging.evidence import Evidence, judge, judge_answers, stated
+from tupi.judging.evidence import Evidence, answer_without, judge, judge_answers, stated
 from tupi.judging.metrics import Metric, metric_of
 from tupi.methods import make_method
 from tupi.methods.auto.auto import Auto, Fuse, Smooth, relations_of
@@ -193,8 +193,8 @@ def denoise_prepared(
         suggested=_when_asked(fit.suggested, lambda items: prepared.items[items]),
         groups=None if problem.groups is None else problem.groups.ids,
         model=_when_asked(fit.model, lambda model: model),
-        origin=Run(prepared, method, fit, measured),
-        seen=prepared.once("seen", lambda: Seen.of(problem, problem.as_given(problem.initial))),
+        origin=Run(prepared, method, fit, measured, metric),
+        seen=cast(Seen, lambda: Seen.of(problem, problem.as_given(problem.initial))),  # when somebody looks
     )
 
 
@@ -208,11 +208,7 @@ def _evidence(prepared: Prepared, method: Method, fit: Fit, accepted: bool, metr
         return judge(predict, problem, labels, accepted, prepared.random_state, metric=metric)
     if fit.left_out is None or not isinstance(labels, Values):
         return stated(fit.gain, labels, problem.task, accepted)
-    used, predictions = fit.left_out
-    items = labelled_items(labels)
-    without = problem.initial[items]
-    without[np.searchsorted(items, used)] = predictions.reshape(len(used), *without.shape[1:])
-    answer = np.flatnonzero(np.isin(labels.index, used)), without
+    answer = np.flatnonzero(np.isin(labels.index, fit.left_out[0])), answer_without(problem, labels, *fit.left_out)
     gain = fit.gain if metric is metric_of(problem.task, labels) else None
     return judge_answers([[answer]], problem, labels, accepted, metric, gain)
 
@@ -226,12 +222,13 @@ def _weights_note(labels: Labels | None, method: Method) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What a result came from: a problem with all that was computed of it, and the method."""
+    """What a result came from: a problem with all that was computed of it, the method and what is measured."""
 
     prepared: Prepared
     method: Method
     fit: Fit
     metric: Metric[Any] | None
+    asked: MetricLike = None
 
     @cached_property
     def view_gains(self) -> pd.DataFrame:
@@ -264,7 +261,7 @@ class Run:
             prepared = self._grown(predictions, features)
         if labels is not None:
             prepared = prepared.relabelled(with_more_labels(prepared.problem, labels))
-        return denoise_prepared(prepared, self.method)
+        return denoise_prepared(prepared, self.method, metric=self.asked)
 
     def _grown(self, predictions: Any, features: Any) -> Prepared:
         """Return the problem with more items; "auto" goes on from what it knows of the earlier ones."""

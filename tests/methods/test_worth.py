@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import t
 
 import tupi
 from tests.conftest import make_problem_arrays
@@ -61,7 +62,8 @@ def test_the_error_is_that_of_the_differences_between_labels():
     gains = (errors[1] - errors[0]) / TRUTH[:HELD].var()
     row = result.view_gains.loc["bent"]
     np.testing.assert_allclose(row["gain"], gains.mean(), rtol=1e-9)
-    np.testing.assert_allclose(row["high"] - row["gain"], 1.96 * gains.std() / np.sqrt(HELD), rtol=1e-9)
+    half = t.ppf(0.975, HELD - 1) * gains.std() / np.sqrt(HELD)
+    np.testing.assert_allclose([row["high"] - row["gain"], row["gain"] - row["low"]], half, rtol=1e-9)
 
 
 def test_other_methods_are_fitted_to_folds():

@@ -21,6 +21,7 @@ N_REPEATS = 4
 MIN_LABELS = 8  # fewer leave folds without a pair to judge
 UNCHANGED = " The initial predictions were returned unchanged."
 Array = NDArray[np.float64]
+Positions = NDArray[np.int64]
 Predict = Callable[[Labels], Array]  # from labels that may be used to predictions of all items, in the input's scale
 Answer = tuple[NDArray[np.int64], Array]  # labels that judge, and predictions that did not see them
 LOSSES = ("log loss", "calibration error")  # what tells whether probabilities may be taken at their word
@@ -256,6 +257,24 @@ def _pooled(answers: Sequence[Answer], initial: Array, labels: Labels) -> Answer
     for held, predictions in answers:
         together[labels.index[held]] = predictions[labels.index[held]]
     return np.concatenate([held for held, _ in answers]), together
+
+
+def answer_without(problem: Problem, labels: Values, used: Positions, predictions: Array) -> Array:
+    """Return predictions of the labelled items, in their order: those made without a label, or else the initial ones.
+
+    Parameters
+    ----------
+    problem, labels
+        The problem, and all labels.
+    used : ndarray of int
+        The labelled items that a method predicted without their labels.
+    predictions : ndarray
+        What it predicted.
+    """
+    items = labelled_items(labels)
+    found = problem.initial[items]
+    found[np.searchsorted(items, used)] = predictions.reshape(len(used), *found.shape[1:])
+    return found
 
 
 def stated(

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.stats import t
 
 from tupi.blocks.memory import Memory
 from tupi.embedding.prepared import Prepared, silent
@@ -21,10 +22,11 @@ from tupi.embedding.relevance import evenly
 from tupi.inputs.checks import check_taking_part
 from tupi.inputs.labels import Labels, Pairs, Values, labelled_items, n_labels, relabel
 from tupi.inputs.problem import Problem
-from tupi.judging.evidence import MIN_LABELS, Answer, gain_over
+from tupi.judging.evidence import MIN_LABELS, Answer, answer_without, gain_over
 from tupi.judging.folds import label_folds
 from tupi.judging.gain import Gain, pair_gain
 from tupi.judging.metrics import Metric, metric_of
+from tupi.methods.auto.answers import correlation
 from tupi.methods.auto.auto import relations_of, scale_of
 from tupi.methods.auto.labelfree import NEIGHBORS, normal_scores, view_rows
 from tupi.methods.auto.signal import POOL, sampled_neighbors
@@ -87,7 +89,8 @@ def view_gains(prepared: Prepared, method: Method, fit: Fit, metric: Metric[Any]
         gain = _gain(metric, less, everything, problem, labels)
         if gain is not None and np.isfinite(gain.error):
             better = metric.gain(gain.before, gain.after)
-            found[view] = better, better - 1.96 * gain.error, better + 1.96 * gain.error
+            half = t.ppf(0.975, n_labels(labels) - 1) * gain.error
+            found[view] = better, better - half, better + half
     return _table(problem, found, GAIN)
 
 
@@ -155,9 +158,8 @@ def _judged(prepared: Prepared, method: Method, fit: Fit, labels: Labels, by_its
         pairs = prepared.items[pairs[0]], prepared.items[pairs[1]], pairs[2]
     if fit.left_out is None or not isinstance(labels, Values):
         return Judged([], pairs)
-    used, predictions = fit.left_out
-    without = prepared.problem.initial[items]
-    without[np.searchsorted(items, used)] = predictions.reshape(len(used), *without.shape[1:])
+    used = fit.left_out[0]
+    without = answer_without(prepared.problem, labels, *fit.left_out)
     # Labels that were not used, of many, do not judge; those of items without any view judge what these keep.
     unused = np.isin(labels.index, prepared.items) & ~np.isin(labels.index, used)
     return Judged([(everyone[~unused], without)], pairs)
@@ -198,7 +200,8 @@ def _gain_in_pairs(old: Judged | None, new: Judged | None, problem: Problem) -> 
         return None
     ends, numbered = np.unique(np.concatenate([common // problem.n, common % problem.n]), return_inverse=True)
     first, second = np.split(numbered.astype(np.int64), 2)
-    return pair_gain(differences[0][here], differences[1][there], first, second, len(ends))
+    groups = None if problem.groups is None else problem.groups.numbers[common // problem.n]
+    return pair_gain(differences[0][here], differences[1][there], first, second, len(ends), groups)
 
 
 def explained_shares(prepared: Prepared) -> Array:
@@ -220,14 +223,9 @@ def explained_shares(prepared: Prepared) -> Array:
             continue
         items, near = sampled_neighbors(drawn[view][has][:, kept[view]], NEIGHBORS)
         scores = f[sample[has]]
-        r = np.array([_correlation(one[items], one[near].mean(axis=1)) for one in scores.T])
+        r = np.array([correlation(one[items], one[near].mean(axis=1)) for one in scores.T])
         error = 1.96 / np.sqrt(max(len(items) - 3, 1))
         ends = np.arctanh(np.clip(r, -1 + 1e-12, 1 - 1e-12))
         for k, z in enumerate((ends, ends - error, ends + error)):
             found[view, k] = np.mean(np.maximum(np.tanh(z), 0.0) ** 2)
     return found
-
-
-def _correlation(first: Array, second: Array) -> float:
-    spread = first.std() * second.std()
-    return float(np.mean((first - first.mean()) * (second - second.mean())) / spread) if spread > 0 else 0.0

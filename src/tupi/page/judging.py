@@ -18,7 +18,6 @@ from tupi.page.knowledge import Known
 
 METRIC = COMPARISONS.name
 N_FOLDS = 10
-MANY, FEWER_FOLDS = 20_000, 4  # items beyond which people would wait for ten fits at each answer, and what they get
 LEVEL = 0.95
 PSEUDO = 2.0  # answers added for the interval: half a one of each kind, right or wrong before and after
 Array = NDArray[np.float64]
@@ -101,8 +100,7 @@ def _share_interval(right: float, k: int) -> tuple[float, float]:
 def _folds(prepared: Prepared, known: Known, pairs: Pairs) -> Iterator[Fold]:
     """Yield some pairs that judge, each time with the labels about other items; folds without such are skipped."""
     order = np.random.default_rng(prepared.random_state).permutation(len(pairs.higher))
-    n_folds = N_FOLDS if prepared.problem.n <= MANY else FEWER_FOLDS
-    for held in np.array_split(order, min(n_folds, len(order))):
+    for held in np.array_split(order, min(N_FOLDS, len(order))):
         touched = np.concatenate([pairs.higher[held], pairs.lower[held]])
         assert known.labels is not None
         train = subset(known.labels, np.setdiff1d(prepared.items, touched))

@@ -17,7 +17,7 @@ from tupi.inputs.tables import columns_table
 from tupi.judging.evidence import Evidence
 from tupi.results.later import Model, Origin
 
-WHEN_ASKED = ("dependence", "uncertainty", "suggested", "model")  # fields that may be given as functions
+WHEN_ASKED = ("dependence", "uncertainty", "suggested", "model", "seen")  # fields that may be given as functions
 
 
 class WhenAsked:

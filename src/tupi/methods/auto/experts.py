@@ -32,7 +32,7 @@ from tupi.methods.auto.process import (
     posterior,
 )
 
-LEAST_LABELS = 8  # with ten labels, one target in thirty lost half a point to a point
+LEAST_LABELS = 8  # fewer tell nothing of which expert errs less
 LOG_PRIOR_F = -2.0  # log variance of f's slope around the expected one
 LOG_PRIOR_LINEAR, LOG_PRIOR_SMOOTH = -1.0, -2.0  # of related views: expected to explain 37 and 14 per cent
 UNRELATED = -1.0  # added to both for unrelated ones
