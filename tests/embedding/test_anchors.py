@@ -4,19 +4,8 @@ import numpy as np
 import pytest
 
 from tupi.embedding import anchors
-from tupi.embedding.anchors import (
-    LANES,
-    NEAREST,
-    WIDTH,
-    AnchorGraph,
-    Anchors,
-    Near,
-    Points,
-    equal_below,
-    mirrored,
-    nearest,
-    place_anchors,
-)
+from tupi.embedding.anchor_graph import AnchorGraph, mirrored
+from tupi.embedding.anchors import LANES, NEAREST, WIDTH, Anchors, Near, Points, equal_below, nearest, place_anchors
 
 N, A, OFFSETS = 50, 35, np.array([0, 2, 3, 6])
 RNG = np.random.default_rng(0)

@@ -18,9 +18,10 @@ from tupi.cluster.result import DistributedDenoised, column, kept_vector, lazy_v
 from tupi.embedding.hsic import dependence_table, hsic
 from tupi.inputs.labels import as_labels, relabel, subset
 from tupi.judging.evidence import stated
-from tupi.methods.auto.answers import Scale
-from tupi.methods.auto.auto import Auto, steps_of, why
+from tupi.methods.auto.auto import Auto, steps_of
 from tupi.methods.auto.labelfree import LabelFree, label_free, view_rows
+from tupi.methods.auto.notes import why
+from tupi.methods.auto.scale import Scale
 from tupi.results.outcome import history_table, weights_table
 from tupi.runtime.errors import InputError
 from tupi.runtime.threads import one_blas_thread

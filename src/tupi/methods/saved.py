@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tupi.embedding.anchors import AnchorGraph, Anchors, Near
+from tupi.embedding.anchor_graph import AnchorGraph
+from tupi.embedding.anchors import Anchors, Near
 from tupi.inputs.new_items import Known, KnownView
 from tupi.inputs.seen import Seen
 from tupi.inputs.statistics import Statistics
 from tupi.inputs.tables import Encoding
-from tupi.methods.auto.answers import Scale
 from tupi.methods.auto.class_answer import ClassColumns
 from tupi.methods.auto.fitting import Chances, Fused, Linear, Process
 from tupi.methods.auto.guard import Blend
@@ -21,6 +21,7 @@ from tupi.methods.auto.kernels import Features, Kernels
 from tupi.methods.auto.layout import Layout, Space
 from tupi.methods.auto.model import AutoModel, ClassMixture, Curve, Mixture, Units
 from tupi.methods.auto.process import LeftOut, LogPrior
+from tupi.methods.auto.scale import Scale
 from tupi.methods.explicit import ExplicitModel, KernelFeatures
 
 CLASSES: tuple[Any, ...] = (

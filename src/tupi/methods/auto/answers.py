@@ -12,11 +12,10 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 
 from tupi.blocks.home import Kept, Rows, reads_views
 from tupi.embedding.anchors import Near
-from tupi.inputs.groups import Groups, Relative
+from tupi.inputs.groups import Relative
 from tupi.judging.gain import Gain, mean_gain, pair_gain
 from tupi.methods.auto.fitting import Fused
 from tupi.methods.auto.guard import (
@@ -30,63 +29,13 @@ from tupi.methods.auto.guard import (
 )
 from tupi.methods.auto.kernels import features_of
 from tupi.methods.auto.labelfree import LabelFree, Layout, unit, with_one
+from tupi.methods.auto.scale import Scale
 
 NEW = Blend(1.0, 0.0, 0.0)  # what the process says, as it is
 LABEL_FREE = Blend(0.0, 0.0, 1.0)
-MOST_LOG_ODDS = np.log(999)  # of two classes: whoever says 1e-15 does not know it, and would outweigh everyone else
 ENTRIES = 1 << 20  # of kernels that are computed at once
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Scale:
-    """What predictions are, and how standardised columns become predictions.
-
-    Attributes
-    ----------
-    task : str
-        What they are for.
-    scale, shift : ndarray of shape (c,)
-        ``columns * scale + shift`` are predictions, or centred logarithms of probabilities. Of two classes only the
-        second has a column, half its log odds: that of the first is the mirror image.
-    probabilities : bool
-        Whether they are class probabilities.
-    groups : Groups, optional
-        The group of each item, if rankings are within groups.
-    """
-
-    task: str
-    scale: Array
-    shift: Array
-    probabilities: bool
-    groups: Groups | None = None
-
-    @property
-    def two(self) -> bool:
-        """Whether they are probabilities of two classes."""
-        return self.probabilities and len(self.scale) == 1
-
-    def worked_on(self, columns: Array) -> Array:
-        """Return which of all standardised columns are worked on; log odds only as far as anybody can know them."""
-        if not self.two:
-            return columns
-        ends = (np.array([-0.5, 0.5]) * MOST_LOG_ODDS - self.shift) / self.scale
-        return np.clip(columns[:, 1:], *ends)
-
-    def standardized(self, columns: Array) -> Array:
-        """Return the columns that are worked on, of `tupi.inputs.problem.Problem.columns`."""
-        scale, shift = np.tile(self.scale, 2) if self.two else self.scale, self.both(self.shift[None])
-        return self.worked_on((columns - shift) / scale)
-
-    def both(self, columns: Array) -> Array:
-        """Return all columns, given those that are worked on."""
-        return np.hstack([-columns, columns]) if self.two else columns
-
-    def predictions(self, columns: Array) -> Array:
-        """Return what columns that are worked on stand for, in the input's scale."""
-        values = columns * self.scale + self.shift
-        return np.asarray(softmax(self.both(values), axis=1)) if self.probabilities else values
 
 
 # Passes: functions of one block of items.

@@ -14,7 +14,7 @@ An item has a prediction f and rows of views. What comes back for it is one expl
    process of f and the views alone, for tables whose items form no groups (`tupi.methods.auto.experts`).
 5. **The guard** (`tupi.methods.auto.guard`): labels that were left out say whether they belong to the items at all, and
    how likely the new predictions are better; new predictions, label-free answer and f are blended accordingly
-   (`tupi.methods.auto.answers` and `tupi.methods.auto.class_answer`, by kind of label).
+   (by kind of label `tupi.methods.auto.answers`, `tupi.methods.auto.binary_answer`, `tupi.methods.auto.class_answer`).
 6. **What to ask next** (`tupi.methods.auto.design`): labels that would lower the uncertainty of all items most.
 
 Whatever touches all items is a pass over blocks (`tupi.blocks.home`); the rest is small.
@@ -36,29 +36,19 @@ from tupi.blocks.home import Home, Kept
 from tupi.blocks.memory import Memory
 from tupi.embedding.anchors import MOST
 from tupi.embedding.prepared import Prepared
-from tupi.embedding.relevance import Relations, evenly
-from tupi.inputs.groups import relative_labels
-from tupi.inputs.labels import Labels, Pairs, Values, labelled_items, relabel, subset
+from tupi.embedding.relevance import Relations
+from tupi.inputs.labels import Labels, Values, relabel, subset
 from tupi.judging.gain import Gain
-from tupi.methods.auto.answers import (
-    NEW,
-    Answer,
-    ComparisonAnswer,
-    RankingAnswer,
-    RegressionAnswer,
-    Scale,
-    based_on,
-)
-from tupi.methods.auto.binary_answer import BinaryAnswer
-from tupi.methods.auto.class_answer import CLASS_SHIFT, ClassAnswer, as_sure_as_before, label_free_chances
+from tupi.methods.auto.answering import fitted
+from tupi.methods.auto.answers import NEW, Answer, ComparisonAnswer, RegressionAnswer, based_on
+from tupi.methods.auto.class_answer import as_sure_as_before
 from tupi.methods.auto.design import suggest_first, suggest_items, suggest_pairs
-from tupi.methods.auto.experts import with_expert
-from tupi.methods.auto.fitting import fit_pairs, fit_values, most_labels
 from tupi.methods.auto.guard import LEAST_CONFIRMED, Blend
-from tupi.methods.auto.kernels import pick_features
 from tupi.methods.auto.labelfree import LabelFree, label_free, view_relations
 from tupi.methods.auto.model import ClassMixture, Mixture, mixture_of, model_of
+from tupi.methods.auto.notes import describe_share, describe_views, why
 from tupi.methods.auto.reasons import Explanation
+from tupi.methods.auto.scale import Scale
 from tupi.methods.base import Fit, Method
 from tupi.methods.supervised import known_items
 from tupi.runtime.errors import InputError
@@ -365,51 +355,6 @@ def without_labels(base: LabelFree, scale: Scale) -> Array:
     return as_sure_as_before(base, scale) if scale.probabilities and base.moves else base.careful
 
 
-def fitted(base: LabelFree, labels: Labels, scale: Scale) -> tuple[Answer, Positions]:
-    """Fit the process to labels of any kind; also return which items it was fitted to."""
-    most = most_labels(base.home.n)
-    labels = relative_labels(labels, scale.groups)
-    if isinstance(labels, Pairs):
-        return _from_pairs(base, labels, scale, most)
-    place = np.empty(base.home.n, np.int64)
-    place[base.order] = np.arange(base.home.n)
-    # Thinned out evenly over their values; equal values in the order of the items' content.
-    by_value = np.lexsort([place[labels.index], labels.values])
-    used = by_value[evenly(len(by_value), most)]
-    used = used[np.argsort(place[labels.index[used]])]
-    rows, values = labels.index[used], labels.values[used]
-    labelled = pick_features(base, rows)
-    if scale.task == "classification" and len(scale.scale) > 1:
-        chances = label_free_chances(base, scale)
-        z = (np.eye(len(chances.unit))[values.astype(np.int64)] - chances.frequency) / chances.unit
-        fused = fit_values(base, labelled, z, chances, CLASS_SHIFT)
-        return ClassAnswer(base, scale, fused, len(values), values.astype(np.int64), chances), rows
-    z = ((values - values.mean()) / values.std())[:, None]
-    kinds = {"regression": RegressionAnswer, "ranking": RankingAnswer, "classification": BinaryAnswer}
-    kind: Any = kinds[scale.task]
-    groups = None if labels.groups is None else np.unique(labels.groups[used], return_inverse=True)[1]
-    levels = scale.groups is None or scale.groups.levels
-    fused = with_expert(base, fit_values(base, labelled, z, groups=groups, levels=levels), z)
-    return kind(base, scale, fused, len(values), values), rows
-
-
-def _from_pairs(base: LabelFree, labels: Pairs, scale: Scale, most: int) -> tuple[Answer, Positions]:
-    place = np.empty(base.home.n, np.int64)
-    place[base.order] = np.arange(base.home.n)
-    higher, lower = place[labels.higher], place[labels.lower]
-    order = np.lexsort([lower, higher])
-    if len(labelled_items(labels)) > most:
-        order = order[evenly(len(order), most // 2)]
-    higher, lower = higher[order], lower[order]
-    compared = np.unique(np.concatenate([higher, lower]))
-    higher, lower = np.searchsorted(compared, higher), np.searchsorted(compared, lower)
-    rows = base.order[compared]
-    groups = None if scale.groups is None else np.unique(scale.groups.numbers[rows], return_inverse=True)[1]
-    weights = None if labels.weights is None else labels.weights[order]
-    fused = fit_pairs(base, pick_features(base, rows), higher, lower, groups, weights)
-    return ComparisonAnswer(base, scale, fused, len(higher), higher, lower), rows
-
-
 def steps_of(base: LabelFree, columns: Sequence[Any], sampled: Sequence[Array], watch: Watch | None) -> list[Step]:
     """Return two steps, f and the answer, weighted by what each view explains in either.
 
@@ -433,44 +378,3 @@ def steps_of(base: LabelFree, columns: Sequence[Any], sampled: Sequence[Array], 
         for step in steps:
             watch(step)
     return steps
-
-
-def why(labels: Labels | None, useful: Labels | None) -> str:
-    """Return a sentence on why labels were used, or not."""
-    if useful is not None:
-        return "Chose 'fuse' because there are labels. "
-    why = "there are no labels" if labels is None else "no labelled items with features differ in their label"
-    return f"Chose 'smooth' because {why}. "
-
-
-def describe_views(base: LabelFree, names: list[str]) -> str:
-    """Return a sentence on which views were used."""
-    found = base.relations
-    said = f"{len(found.related) - len(found.through)} of {len(names)} views depend on the predictions"
-    for numbers, what in (
-        (found.through, "on one of those views"),
-        (base.layout.rest, "unrelated"),
-        (found.copies, "copies"),
-    ):
-        if numbers:
-            listed = ", ".join(names[k] for k in numbers[:5]) + (", ..." if len(numbers) > 5 else "")
-            said += f"; {what}: {listed}"
-    return said + "."
-
-
-def describe_share(base: LabelFree) -> str:
-    """Return a sentence on how far averages of alike items are trusted."""
-    if not base.layout.related:
-        return "Nothing to learn from without labels: the predictions stay as they are."
-    if base.moves:
-        return (
-            f"Of what alike items do not share, {100 * base.share.c:.0f}% is taken to be signal and kept, "
-            "the rest is averaged away."
-        )
-    if base.share.c == 1.0 and len(base.layout.related) == 1:
-        return "The one view that depends on them does not tell error from signal: the predictions stay as they are."
-    if base.share.c == 1.0:
-        why = "each view adds to what the others explain, so nothing is known to be error"
-    else:
-        why = "nothing shows that what the views agree about is what is predicted"
-    return f"Without labels {why}: the predictions stay as they are."

@@ -12,10 +12,11 @@ from scipy.special import log_softmax, softmax
 from tupi.blocks.home import Kept, Rows
 from tupi.inputs.problem import SMALLEST_PROBABILITY
 from tupi.judging.gain import Gain, mean_gain
-from tupi.methods.auto.answers import Answer, Scale, correlation
+from tupi.methods.auto.answers import Answer, correlation
 from tupi.methods.auto.fitting import Chances
 from tupi.methods.auto.guard import Blend
 from tupi.methods.auto.labelfree import LabelFree, with_one
+from tupi.methods.auto.scale import Scale
 
 SHARPNESS_GRID = tuple(2.0 ** (k / 2) for k in range(9))  # powers to which class shares may be raised
 SHARPNESS_SD = 0.5  # expected size of the power's logarithm: a handful of labels must not make up certainty

@@ -13,7 +13,8 @@ import numpy as np
 
 from tupi.blocks.home import Home, Rows, reads_views
 from tupi.blocks.memory import Memory
-from tupi.embedding.anchors import MOST, Near, mirrored
+from tupi.embedding.anchor_graph import mirrored
+from tupi.embedding.anchors import MOST, Near
 from tupi.embedding.prepared import Prepared
 from tupi.methods.auto.labelfree import Array, LabelFree, averages_of, content_order, normal_scores, placed
 from tupi.methods.auto.layout import Space

@@ -17,15 +17,8 @@ from numpy.typing import NDArray
 from scipy.stats import norm, rankdata
 
 from tupi.blocks.home import Home, Kept, Rows, reads_views
-from tupi.embedding.anchors import (
-    FAINT,
-    AnchorGraph,
-    GraphKernel,
-    Near,
-    compile_all,
-    mirrored,
-    nearest,
-)
+from tupi.embedding.anchor_graph import AnchorGraph, GraphKernel, mirrored
+from tupi.embedding.anchors import FAINT, Near, compile_all, nearest
 from tupi.embedding.relevance import Relations, evenly, relations
 from tupi.methods.auto.layout import Layout, Space, make_space
 from tupi.methods.auto.signal import SignalShare, explained_by, sampled_neighbors, signal_share

@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 
 from tupi.blocks.home import Rows, reads_views
 from tupi.blocks.memory import Memory
-from tupi.embedding.anchors import AnchorGraph, Near
+from tupi.embedding.anchor_graph import AnchorGraph
+from tupi.embedding.anchors import Near
 from tupi.embedding.prepared import Prepared
 from tupi.embedding.relevance import evenly
 from tupi.inputs.new_items import Known, NewItems
-from tupi.methods.auto.answers import Answer, RankingAnswer, Scale, answered, based_on, deviations, in_units, mixed
+from tupi.methods.auto.answers import Answer, RankingAnswer, answered, based_on, deviations, in_units, mixed
 from tupi.methods.auto.class_answer import ClassAnswer, ClassColumns, class_columns
 from tupi.methods.auto.fitting import Fused
 from tupi.methods.auto.guard import Blend
@@ -32,6 +33,7 @@ from tupi.methods.auto.kernels import with_tables
 from tupi.methods.auto.labelfree import KERNEL_STRENGTHS, LabelFree, based
 from tupi.methods.auto.layout import Layout, Space
 from tupi.methods.auto.process import LeftOut, labelled_model, posterior
+from tupi.methods.auto.scale import Scale
 from tupi.methods.base import Foreseen
 from tupi.methods.familiarity import familiarity, usual_distance
 from tupi.runtime.errors import InputError
