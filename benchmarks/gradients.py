@@ -14,13 +14,12 @@ import tupi
 from benchmarks.measure import Clock, Contestant, Figure, Part, compiled, matrices, ratio, side_by_side
 from benchmarks.paper_gradient import PaperGradient
 from benchmarks.workload import make
-from tupi.algorithm.choice import follow
 from tupi.algorithm.denoiser import Run, advance
 from tupi.algorithm.engines.fused import FusedEngine
-from tupi.algorithm.trajectory import Trajectory
-from tupi.embedding.bandwidth import squared_bandwidth
-from tupi.embedding.basis import SAMPLE, basis_points, sample_view
-from tupi.embedding.gaussian import kernel_matrix
+from tupi.algorithm.trajectory import Trajectory, follow
+from tupi.blocks.memory import Memory
+from tupi.embedding.basis import SAMPLE, basis_points, sample_views
+from tupi.embedding.gaussian import kernel_matrix, squared_bandwidth
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.problem import make_problem
 from tupi.methods.tupi import Tupi
@@ -69,7 +68,7 @@ class Subject:
         """Return the paper's gradient at f(t), with the engine's own basis points and widths."""
         items, views = self.prepared.items[self.prepared.order], []
         for view in self.prepared.problem.views:
-            sample = sample_view(view, items, SAMPLE, SETTING.scaling)
+            sample = sample_views(Memory((view,), items), SAMPLE, SETTING.scaling)[0]
             sigma2 = squared_bandwidth(sample, SETTING.bandwidth)
             basis = basis_points(sample, SETTING.rank, self.prepared.random_state)
             K_iB = np.array(kernel_matrix(view.rows(items, SETTING.scaling), basis, sigma2))
@@ -103,7 +102,7 @@ def gradient_step(subject: Subject, rounds: int) -> Part:
         assert isinstance(engine, FusedEngine)
         descent = engine.descent([state], [weights], [run.lam])
     lengths, momenta = np.array([run.minimizer.length]), np.array([run.minimizer.momentum])
-    _, U = next(engine.embedding.blocks())
+    U = engine.embedding.blocks[0].rows
     paper = subject.paper_gradient(state.f, weights)
     reference = subject.run(REFERENCE).engine
     objective = reference.objective(state.f, weights, run.lam)

@@ -1,4 +1,4 @@
-"""A result in production: made on Monday, used on Tuesday by another process, and given labels on Wednesday.
+"""A result in production: made on Monday, used on Tuesday by another process, taught on Wednesday when items change.
 
 ::
 
@@ -23,13 +23,15 @@ ITEMS, LABELS = 600, 30
 
 
 def write_data(folder: Path) -> None:
-    """Write each day's scores and two views of its items, and the labels that somebody gives on Wednesday."""
+    """Write each day's scores and two views of its items; on Wednesday another sensor is in use, which reads higher."""
     rng = np.random.default_rng(0)
-    for day in ("monday", "tuesday"):
+    for day in ("monday", "tuesday", "wednesday"):
         truth = rng.normal(size=ITEMS)
         ids = pd.Index([f"{day}-{k}" for k in range(ITEMS)], name="id")
         pd.DataFrame({"score": truth + rng.normal(size=ITEMS)}, ids).to_csv(folder / f"{day}_scores.csv")
         sensor = {"a": truth + 0.5 * rng.normal(size=ITEMS), "b": truth + rng.normal(size=ITEMS)}
+        if day == "wednesday":
+            sensor["a"] = 2 * sensor["a"] + 1
         pd.DataFrame(sensor, ids).to_csv(folder / f"{day}_sensor.csv")
         sheet = {"grade": np.where(truth + 0.5 * rng.normal(size=ITEMS) > 0, "good", "poor"), "size": truth**2}
         pd.DataFrame(sheet, ids).to_csv(folder / f"{day}_sheet.csv")
@@ -56,20 +58,30 @@ def monday(folder: Path) -> None:
 def tuesday(folder: Path) -> None:
     """Improve the scores of Tuesday's items, which the result has never seen."""
     scores, views, truth = read(folder, "tuesday")
-    told = tupi.load(folder / "run.npz").predict(scores, views, details=True)
+    result = tupi.load(folder / "run.npz")
+    told = result.predict(scores, views, details=True)
     before, after = (tupi.pairwise_accuracy(f, truth) for f in (scores, told.predictions))
     print(f"Tuesday: pairwise accuracy {before:.3f} before, {after:.3f} after; {np.mean(told.familiar):.0%} familiar")
+    print(f"Tuesday: {result.drift(scores, views)}")
     told.to_frame().to_csv(folder / "tuesday_better.csv")
 
 
 def wednesday(folder: Path) -> None:
-    """Take in Tuesday's items and a few labels, and save again."""
-    (first, first_views, truth), (second, second_views, target) = (read(folder, day) for day in ("monday", "tuesday"))
-    result = tupi.denoise(first, first_views).update(predictions=second, features=second_views)
-    result = result.update(labels=pd.concat([truth, target]).sample(LABELS, random_state=0))
+    """Notice that items have changed, take them in with a few labels, and save again."""
+    scores, views, truth = read(folder, "wednesday")
+    result = tupi.load(folder / "run.npz")
+    found = result.drift(scores, views)
+    print(f"Wednesday: {found}")
+    if not found.ask_for_labels:
+        return
+    before = result.predict(scores, views)
+    first, first_views, _ = read(folder, "monday")  # a file has no features of its items
+    result = tupi.denoise(first, first_views).update(predictions=scores, features=views)
+    result = result.update(labels=truth.sample(LABELS, random_state=0))
     result.save(folder / "run.npz", items=False)  # the model alone: small, however many items there were
-    again = tupi.load(folder / "run.npz").predict(second, second_views)
-    print(f"Wednesday: {LABELS} labels later, {tupi.pairwise_accuracy(again, target):.3f} for Tuesday's items")
+    again = tupi.load(folder / "run.npz").predict(scores, views)
+    accuracy = [tupi.pairwise_accuracy(f, truth) for f in (scores, before, again)]
+    print("Wednesday: pairwise accuracy {:.3f}, by Monday's model {:.3f}, with labels {:.3f}".format(*accuracy))
 
 
 DAYS = {"monday": monday, "tuesday": tuesday, "wednesday": wednesday}

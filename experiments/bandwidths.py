@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tupi.embedding.bandwidth import RULES
+from tupi.embedding.gaussian import RULES
 from tupi.methods.tupi import Tupi
 from tupi.research.experiments.protocol import SVM_ONLY, initial_cells, initial_scores, initial_settings, make_trial
 from tupi.research.experiments.sources import dataset_of, source_of

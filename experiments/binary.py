@@ -17,7 +17,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 import tupi
 from tupi.inputs.binary import expand
-from tupi.judging.of_classes import CalibrationError
+from tupi.judging.catalogue import CalibrationError
 
 N_ITEMS = 6000
 VIEWS = {

@@ -1,4 +1,4 @@
-"""Make the pictures of docs/report.md: the demonstration's report in Chromium, on a desk and on a phone.
+"""Make the pictures of docs/report.md: the demonstration's report in Chromium, on a desk and a phone, light and dark.
 
 python experiments/make_report_pictures.py [FOLDER]
 """
@@ -13,12 +13,13 @@ import pandas as pd
 from playwright.sync_api import sync_playwright
 
 import tupi
-from make_screenshots import CHROMIUM, FLAGS
+from make_screenshots import CHROMIUM, FLAGS, keep
 from tupi.research.demo import demo_case
 
 WINDOWS = {
-    "report.png": {"viewport": {"width": 1100, "height": 1180}, "color_scheme": "light"},
-    "report-phone.png": {"viewport": {"width": 380, "height": 820}, "color_scheme": "dark"},
+    f"report-{name}-{scheme}.png": {"viewport": viewport, "color_scheme": scheme}
+    for name, viewport in (("desk", {"width": 1100, "height": 1180}), ("phone", {"width": 360, "height": 820}))
+    for scheme in ("light", "dark")
 }
 
 
@@ -34,8 +35,7 @@ def main() -> None:
             page = browser.new_context(**window).new_page()
             page.goto(address)
             page.wait_for_selector(".main-svg")
-            page.screenshot(path=folder / name)
-            print(folder / name)
+            keep(page, folder / name)
         browser.close()
 
 

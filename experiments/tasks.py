@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.metrics import log_loss
 
 import tupi
-from tupi.algorithm.choice import follow
+from tupi.algorithm.trajectory import follow
 from tupi.embedding.prepared import Prepared
 from tupi.embedding.restoring import restore
 from tupi.inputs.problem import make_problem, standardize

@@ -10,8 +10,8 @@ import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 import venv
-from importlib.metadata import requires
 from pathlib import Path
 
 import tupi
@@ -75,11 +75,15 @@ def main() -> int:
         print(f"release: {problem}", file=sys.stderr)
     if found and "--anyway" not in sys.argv:
         return 1
+    needed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "build", "--outdir", folder, ROOT], check=True, stdout=subprocess.DEVNULL)
         built = sorted(Path(folder).iterdir())
         for package in built:
-            for name, constraints in (("newest", []), ("lowest", lowest(requires("tupi") or []))):
+            for name, constraints in (
+                ("newest", []),
+                ("lowest", lowest(needed)),
+            ):
                 print(f"--- {package.name} with the {name} versions", flush=True)
                 try_out(package, constraints)
         (ROOT / "dist").mkdir(exist_ok=True)

@@ -219,7 +219,7 @@ def test_a_page_shows_the_probability(files):
     session = Session(read_source(origin, "classification"), files / "answers.jsonl")
     try:
         facts = session.facts()
-        assert (facts["classes"], facts["can_teach"], session.n_columns) == (None, False, 1)
+        assert (facts["classes"], facts["answers"], session.n_columns) == (None, ["no", "yes"], 1)
         np.testing.assert_allclose(decode(session.initial())[1]["score"], P, rtol=1e-6)
         assert session.problem.classes == ("no", "yes")
         session.figures()
@@ -295,6 +295,7 @@ def test_without_labels_classes_stay_as_likely_and_probabilities_as_sure(columns
     np.testing.assert_allclose(after.mean(axis=0), before.mean(axis=0), rtol=1e-6 if columns > 1 else 1e-4)
     old, new = (np.log(one) - np.log(one).mean(axis=1, keepdims=True) for one in (before, after))
     assert new.std() == pytest.approx(old.std(), rel=0.05)
+    assert "Without labels nothing tells how sure the new probabilities may be" in " ".join(result.notes)
 
 
 @pytest.mark.parametrize(

@@ -193,6 +193,12 @@ def test_scores_are_those_of_the_task_on_what_is_known(shrinking):
     ):
         estimator = tupi.TupiDenoiser(**QUICK, task=task, predictions=0).fit(WITH_SCORES, KNOWN)
         assert estimator.score(WITH_SCORES, KNOWN) == pytest.approx(expected)
+    with pytest.raises(tupi.InputError, match="sample_weight: found for ranking"):
+        tupi.TupiDenoiser(**QUICK, predictions=0).fit(WITH_SCORES, KNOWN).score(WITH_SCORES, KNOWN, sample_weight=KNOWN)
+    twice = np.where(np.arange(80) < 10, 2.0, 1.0)
+    rows = np.repeat(np.arange(80), twice.astype(int))
+    weighed = estimator.score(WITH_SCORES, KNOWN, sample_weight=twice)
+    assert weighed == pytest.approx(estimator.score(WITH_SCORES[rows], KNOWN[rows]))
     kinds, shares = three_classes()
     known = np.where(np.arange(80) < 40, kinds, np.nan)
     estimator = tupi.TupiDenoiser(**QUICK, task="classification").fit(X, known, predictions=shares)
@@ -224,7 +230,8 @@ def test_predictions_beside_the_features_are_routed(shrinking):
     assert sorted(asked) == sorted(SCORES[:30])
     routing = tupi.TupiDenoiser().get_metadata_routing()
     assert set(routing.fit.requests) == {"labels", "predictions", "groups"}
-    assert set(routing.predict.requests) == set(routing.score.requests) == {"predictions"}
+    assert set(routing.predict.requests) == {"predictions", "groups"}
+    assert set(routing.score.requests) == {"predictions", "groups", "sample_weight"}
 
 
 def test_labels_and_groups_reach_denoise(monkeypatch):
@@ -252,6 +259,51 @@ def test_a_search_over_labels_scores_real_predictions_of_new_items():
     )
     assert search.best_score_ > 0.6
     assert search.predict(WITH_SCORES).shape == (80,)
+
+
+def test_everything_works_together_with_the_default_method():
+    """Scores beside X, scaled features, a search over folds of labels, and cross-validation, nothing being replaced."""
+    with config_context(enable_metadata_routing=True):
+        estimator = tupi.TupiDenoiser().set_fit_request(predictions=True)
+        estimator.set_predict_request(predictions=True).set_score_request(predictions=True)
+        search = GridSearchCV(
+            make_pipeline(StandardScaler(), estimator),
+            {"tupidenoiser__params": [{"guard": True}, {"guard": False}]},
+            cv=tupi.LabelledKFold(3),
+        ).fit(X, KNOWN, predictions=SCORES)
+        best = search.best_estimator_  # the `predict` of a search takes nothing but X
+        found = best.predict(X[60:], predictions=SCORES[60:])
+        assert search.score(X, TRUTH, predictions=SCORES) > tupi.pairwise_accuracy(SCORES, TRUTH)
+        pickled = pickle.loads(pickle.dumps(best))
+        np.testing.assert_allclose(pickled.predict(X[60:], predictions=SCORES[60:]), found)
+    scaled = best[0].transform(X[60:])
+    np.testing.assert_allclose(found, best[-1].result_.predict(SCORES[60:], scaled))
+    out_of_fold = cross_val_predict(tupi.TupiDenoiser(predictions=0), WITH_SCORES, KNOWN, cv=3)
+    assert out_of_fold.shape == (80,)
+    assert tupi.pairwise_accuracy(out_of_fold, TRUTH) > tupi.pairwise_accuracy(SCORES, TRUTH) - 0.02
+    kinds, shares = three_classes()
+    wide = np.column_stack([shares, X])
+    classifier = tupi.TupiDenoiser(predictions=[0, 1, 2], task="classification")
+    chances = cross_val_predict(classifier, wide, kinds, cv=3, method="predict_proba")
+    np.testing.assert_allclose(chances.sum(axis=1), 1.0)
+    assert np.mean(chances.argmax(axis=1) == kinds) > 0.5
+
+
+def test_groups_are_routed_to_folds_fits_and_scores():
+    """Whole groups are left out, and pairs within groups are scored."""
+    groups = np.arange(80) // 8
+    shifted = np.column_stack([SCORES + 10 * groups, X])
+    known = np.where(np.arange(80) % 2 == 0, TRUTH + 10 * groups, np.nan)
+    for train, test in tupi.LabelledKFold(5).split(shifted, known, groups):
+        assert not set(groups[train]) & set(groups[test])
+        assert len(test) == 16
+    with config_context(enable_metadata_routing=True):
+        estimator = tupi.TupiDenoiser(predictions=0).set_fit_request(groups=True).set_score_request(groups=True)
+        found = cross_val_score(estimator, shifted, known, cv=tupi.LabelledKFold(5), params={"groups": groups})
+    assert len(found) == 5
+    assert found.mean() > 0.6
+    with pytest.raises(tupi.InputError, match=r"y: found 10 group\(s\) with labels; accepted: one or more for each"):
+        next(tupi.LabelledKFold(11).split(shifted, known, groups))
 
 
 def test_folds_leave_out_labelled_items_only():

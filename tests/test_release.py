@@ -1,5 +1,7 @@
 """What keeps a version from being released."""
 
+from tests import licences
+from tests.lowest import ROOT, lowest_versions
 from tests.release import lowest, problems
 
 CHANGELOG = "# Changelog\n\n## Unreleased\n\n## 0.2.0\n\n### Added\n- Something.\n\n## 0.1.0\n"
@@ -18,3 +20,16 @@ def test_each_thing_that_is_missing_is_said():
 
 def test_the_lowest_versions_are_those_that_are_allowed():
     assert lowest(["numpy>=2.0", "plotly>=6.0; extra == 'report'"]) == ["numpy==2.0.*"]
+
+
+def test_all_packages_have_a_lowest_version():
+    found = lowest_versions((ROOT / "pyproject.toml").read_text())
+    assert {"numpy", "numba", "plotly", "starlette", "dask[array,dataframe]"} <= found.keys()
+
+
+def test_the_licences_of_all_packages_are_listed():
+    listed = licences.PAGE.read_text()
+    needed = licences.everything()
+    assert needed["numpy"] == {"core"}
+    assert needed["starlette"] == {"app"}
+    assert [name for name in needed if f"| {name} |" not in listed] == []

@@ -69,6 +69,12 @@ def test_the_list_of_commands_says_what_they_say_themselves(name):
     assert group.get_command(None, name).get_short_help_str(200) == COMMANDS[name]
 
 
+def test_the_default_method_does_not_wait_for_what_it_does_not_use():
+    labelled = AUTO.replace("views)", "views, labels=tupi.Values(range(20), truth[:20]))")
+    found = python(labelled + "\nimport sys\nprint(*{'sklearn', 'scipy.stats', 'dask', 'torch'} & set(sys.modules))")
+    assert found.stdout == "auto\n\n", found.stderr
+
+
 def test_a_plain_installation_has_no_extras_and_works():
     code = f"""
 import sys

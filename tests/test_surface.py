@@ -13,7 +13,7 @@ import tupi
 import tupi.methods
 from tests.walk import Walk
 from tupi.inputs import types
-from tupi.inputs.labels import as_labels
+from tupi.inputs.checked_labels import as_labels
 from tupi.methods import METHODS, Method
 
 
@@ -70,11 +70,10 @@ def test_a_walk_counts_what_a_call_goes_through(small):
     truth, scores, _ = small
     walk = Walk().follow(lambda: tupi.pairwise_accuracy(scores, truth))
     assert "judging/metrics.py: pairwise_accuracy" in walk.doors
-    assert "inputs/labels.py: _check_values" in set(walk.functions) - set(walk.doors)
+    assert "inputs/checked_labels.py: _check_values" in set(walk.functions) - set(walk.doors)
     assert walk.files == [
-        "inputs/frames.py",
+        "inputs/checked_labels.py",
         "inputs/groups.py",
-        "inputs/labels.py",
         "inputs/numbers.py",
         "judging/metrics.py",
     ]

@@ -12,11 +12,11 @@ import pytest
 
 import tupi
 from tests.conftest import make_problem_arrays
-from tupi.algorithm.energy import FactorObjective, view_weights
-from tupi.algorithm.engines.lowrank import LowRankEngine
-from tupi.embedding.bandwidth import squared_bandwidth
+from tupi.algorithm.denoiser import view_weights
+from tupi.algorithm.energy import FactorObjective
+from tupi.algorithm.engines.plain import LowRankEngine
 from tupi.embedding.embedding import Embedding, EmbeddingOptions, embed, normalized_factor
-from tupi.embedding.predictions import PredictionKernel
+from tupi.embedding.gaussian import PredictionKernel, squared_bandwidth
 from tupi.inputs.problem import make_problem
 
 torch = pytest.importorskip("torch")

@@ -5,11 +5,18 @@ properties. Those that another file calls are the doors: whoever reads one file 
 Files are those that the functions are in. Classes are those of which any method is called. A compiled function counts
 as part of its caller. Whatever happens only when modules are imported or compiled is left out, because each call is
 made once before it is traced.
+
+To follow the call, though, nobody reads all of these. The landmarks are the doors whose code, without the docstring,
+has more than `SHORT` lines: what is shorter says in its name what it does, and what no other file calls belongs to its
+caller. ``--source FOLDER`` walks through another tree, such as a checkout of an older commit, so that both are counted
+alike.
 """
 
 import argparse
+import ast
 import inspect
 import sys
+import textwrap
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -18,9 +25,13 @@ from typing import Any
 
 import numpy as np
 
+if "--source" in sys.argv:
+    sys.path.insert(0, sys.argv[sys.argv.index("--source") + 1])
+
 import tupi
 
 SOURCE = Path(tupi.__file__).parent
+SHORT = 4  # lines of code
 
 
 class Walk:
@@ -62,6 +73,12 @@ class Walk:
         return sorted(f"{_file(code)}: {code.co_qualname}" for code in self._doors if _has_a_name(code))
 
     @property
+    def landmarks(self) -> list[str]:
+        """Those of the doors that have more than a few lines."""
+        long = (code for code in self._doors if _has_a_name(code) and _lines(code) > SHORT)
+        return sorted(f"{_file(code)}: {code.co_qualname}" for code in long)
+
+    @property
     def files(self) -> list[str]:
         """Files that the functions are in, relative to the package."""
         return sorted({_file(code) for code in self._codes if _has_a_name(code)})
@@ -78,6 +95,14 @@ def _is_ours(code: CodeType) -> bool:
 
 def _file(code: CodeType) -> str:
     return str(Path(code.co_filename).relative_to(SOURCE))
+
+
+def _lines(code: CodeType) -> int:
+    """Return how many lines a function's statements have, without signature and docstring."""
+    function = ast.parse(textwrap.dedent(inspect.getsource(code))).body[0]
+    assert isinstance(function, ast.FunctionDef)
+    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
+    return (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
 
 
 def _class_of(code: CodeType) -> str | None:
@@ -112,14 +137,16 @@ def calls() -> dict[str, Callable[[], Any]]:
 def main() -> None:
     """Print the counts of each call, and with ``--names`` what was counted."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--source", metavar="FOLDER", help="the folder that holds the package, if not this one")
     parser.add_argument("--names", action="store_true", help="also print what was counted")
     wanted = parser.parse_args()
     for name, call in calls().items():
         call()
         walk = Walk().follow(call)
-        counts = f"{len(walk.functions)} functions ({len(walk.doors)} of them called from another file)"
+        doors = f"{len(walk.doors)} of them called from another file, {len(walk.landmarks)} landmarks"
+        counts = f"{len(walk.functions)} functions ({doors})"
         print(f"{name}: {counts}, {len(walk.files)} files, {len(walk.classes)} classes")
-        for kind in ("functions", "doors", "files", "classes") if wanted.names else ():
+        for kind in ("functions", "doors", "landmarks", "files", "classes") if wanted.names else ():
             print(f"  {kind}", *getattr(walk, kind), sep="\n    ")
 
 

@@ -12,15 +12,17 @@ if TYPE_CHECKING:  # what `__getattr__` brings when it is asked for
     from tupi.api import denoise, load
     from tupi.compare import Comparison, compare
     from tupi.embedding.hsic import hsic
-    from tupi.estimator import LabelledKFold, TupiDenoiser
+    from tupi.estimator import TupiDenoiser
     from tupi.inputs.labels import Pairs, Values
     from tupi.judging.evidence import Evidence
+    from tupi.judging.labelled_folds import LabelledKFold
     from tupi.judging.metrics import pairwise_accuracy
     from tupi.judging.ndcg import ndcg
     from tupi.results.result import Denoised
     from tupi.runtime.errors import InputError
+    from tupi.tuning import tune
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Comparison",
@@ -40,6 +42,7 @@ __all__ = [
     "methods",
     "ndcg",
     "pairwise_accuracy",
+    "tune",
 ]
 
 _HOMES = {
@@ -47,7 +50,7 @@ _HOMES = {
     "Denoised": "tupi.results.result",
     "Evidence": "tupi.judging.evidence",
     "InputError": "tupi.runtime.errors",
-    "LabelledKFold": "tupi.estimator",
+    "LabelledKFold": "tupi.judging.labelled_folds",
     "Pairs": "tupi.inputs.labels",
     "Step": "tupi.algorithm.denoiser",
     "TupiDenoiser": "tupi.estimator",
@@ -59,6 +62,7 @@ _HOMES = {
     "load": "tupi.api",
     "ndcg": "tupi.judging.ndcg",
     "pairwise_accuracy": "tupi.judging.metrics",
+    "tune": "tupi.tuning",
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from tupi.algorithm.trajectory import Watch
-from tupi.cluster.detect import check_installed, wants_dask
+from tupi.cluster.cluster import check_installed, wants_dask
+from tupi.cluster.predict import predict_in_blocks
 from tupi.cluster.result import DistributedDenoised
 from tupi.embedding.hsic import DEFAULTS, dependence_table, view_dependence
 from tupi.embedding.prepared import Prepared, Progress, silent
@@ -24,11 +25,11 @@ from tupi.inputs.seen import Seen
 from tupi.inputs.tables import columns_table
 from tupi.inputs.types import Column, DaskClient, Features, Lazy, Table
 from tupi.judging.catalogue import MetricLike, metric_for
-from tupi.judging.evidence import Evidence, answer_without, judge, judge_answers, stated
-from tupi.judging.metrics import Metric, metric_of
+from tupi.judging.evidence import Evidence, judge, judged
+from tupi.judging.metrics import Metric
 from tupi.methods import make_method
 from tupi.methods.auto.auto import Auto, Fuse, Smooth, relations_of
-from tupi.methods.auto.growth import can_grow, grow
+from tupi.methods.auto.growth import can_grow, grow, remember
 from tupi.methods.base import Fit, Method
 from tupi.methods.saved import SAVED
 from tupi.methods.tupi import Tupi
@@ -38,7 +39,7 @@ from tupi.results.reasons import Reasons, told
 from tupi.results.result import Denoised
 from tupi.results.saving import read_outcome
 from tupi.runtime.errors import InputError
-from tupi.runtime.memory import as_bytes
+from tupi.runtime.storage import as_bytes
 
 QUICK = 200_000  # items times views for which reports tell what each view is worth without being asked
 
@@ -46,7 +47,7 @@ QUICK = 200_000  # items times views for which reports tell what each view is wo
 def denoise(
     predictions: Table | Lazy,
     features: Features,
-    labels: Labels | Column | None = None,
+    labels: Labels | Sequence[Labels] | Column | None = None,
     method: str | Method = "auto",
     task: str = "ranking",
     random_state: int = 0,
@@ -82,7 +83,7 @@ def denoise(
         without a row lack the view, and rows of other ids are left out with a warning. Larger than memory: a
         `numpy.memmap`, the path of an NPY or Parquet file of numbers, or an iterator of chunks of rows, in place of an
         array.
-    labels : Values, Pairs, Series or array_like of shape (n,), optional
+    labels : Values, Pairs, a list of both, Series or array_like of shape (n,), optional
         What is known of some items; in an array, NaN (or masked) where unknown. A Series is matched by its index if the
         predictions have one, and so are Values and Pairs whose items are text. Classes are meant by the names of the
         predictions' columns if they have any, and by their position otherwise.
@@ -172,6 +173,7 @@ def denoise_prepared(
     final = fit.predictions(prepared)
     accepted = not np.array_equal(final, problem.initial)
     evidence = None if measured is None else _evidence(prepared, method, fit, accepted, measured)
+    raters, agreement = _raters(problem.labels, fit)
     return Denoised(
         predictions=np.array(problem.as_given(final)),
         initial=np.array(problem.as_given(problem.initial)),
@@ -184,7 +186,7 @@ def denoise_prepared(
         task=problem.task,
         index=problem.index,
         classes=problem.classes,
-        notes=(*problem.notes, *fit.notes, *_weights_note(problem.labels, method)),
+        notes=(*problem.notes, *fit.notes, *_weights_note(problem.labels, method), *_raters_note(raters)),
         uncertainty=_when_asked(fit.uncertainty, lambda sure: _of_everyone(prepared, sure)),
         expected=_of_everyone(prepared, fit.expected),
         left_out_errors=fit.left_out_errors,
@@ -195,6 +197,30 @@ def denoise_prepared(
         model=_when_asked(fit.model, lambda model: model),
         origin=Run(prepared, method, fit, measured, metric),
         seen=cast(Seen, lambda: Seen.of(problem, problem.as_given(problem.initial))),  # when somebody looks
+        in_blocks=predict_in_blocks,
+        raters=raters,
+        agreement=agreement,
+    )
+
+
+def _raters(labels: Labels | None, fit: Fit) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:
+    """Return what is known of raters who have names, and how far each two of them agree."""
+    if labels is None or labels.opinions is None:
+        return None, None
+    errors = labels.errors if isinstance(labels, Values) else fit.rater_errors
+    return labels.opinions.table(errors), labels.opinions.agreement()
+
+
+def _raters_note(raters: pd.DataFrame | None) -> tuple[str, ...]:
+    """Return a sentence on who agrees least with the others, where there is anything to compare."""
+    known = pd.DataFrame() if raters is None else raters.dropna(subset="agree")
+    if len(known) < 2:
+        return ()
+    agree = known["agree"].sort_values(kind="stable")
+    return (
+        f"{len(agree)} raters were asked about the same items: rater {agree.index[0]!r} agrees least with the others "
+        f"({agree.iloc[0]:.0%}) and rater {agree.index[-1]!r} most ({agree.iloc[-1]:.0%}); result.raters and "
+        "result.agreement have them all.",
     )
 
 
@@ -206,18 +232,15 @@ def _evidence(prepared: Prepared, method: Method, fit: Fit, accepted: bool, metr
         prepared.progress("Judging the gain on held-out labels")
         predict = method.predictor(prepared)
         return judge(predict, problem, labels, accepted, prepared.random_state, metric=metric)
-    if fit.left_out is None or not isinstance(labels, Values):
-        return stated(fit.gain, labels, problem.task, accepted)
-    answer = np.flatnonzero(np.isin(labels.index, fit.left_out[0])), answer_without(problem, labels, *fit.left_out)
-    gain = fit.gain if metric is metric_of(problem.task, labels) else None
-    return judge_answers([[answer]], problem, labels, accepted, metric, gain)
+    return judged(fit.gain, fit.left_out, problem, labels, accepted, metric)
 
 
 def _weights_note(labels: Labels | None, method: Method) -> tuple[str, ...]:
-    """Return a sentence if comparisons have weights that the method does not use."""
-    if not isinstance(labels, Pairs) or labels.weights is None or isinstance(method, Auto):
+    """Return a sentence if labels have weights that the method does not use."""
+    if labels is None or labels.weights is None or isinstance(method, Auto):
         return ()
-    return (f"Method {method.name!r} counts each comparison once, whatever its weight; 'auto' uses weights.",)
+    kind = "comparison" if isinstance(labels, Pairs) else "value"
+    return (f"Method {method.name!r} counts each {kind} once, whatever its weight; 'auto' uses weights.",)
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,6 +283,8 @@ class Run:
         if predictions is not None or features is not None:
             prepared = self._grown(predictions, features)
         if labels is not None:
+            if isinstance(self.method, Auto):
+                remember(prepared)
             prepared = prepared.relabelled(with_more_labels(prepared.problem, labels))
         return denoise_prepared(prepared, self.method, metric=self.asked)
 
@@ -285,7 +310,7 @@ class Run:
 
 def load(path: str | Path) -> Denoised:
     """Read a result that `Denoised.save` wrote."""
-    return Denoised(**read_outcome(Path(path), SAVED))
+    return Denoised(**read_outcome(Path(path), SAVED), in_blocks=predict_in_blocks)
 
 
 def _when_asked(found: Callable[[], Any] | None, then: Callable[[Any], Any]) -> Any:

@@ -85,7 +85,7 @@ class Comparison:
 def compare(
     predictions: Table,
     features: Features,
-    labels: Labels | Column,
+    labels: Labels | Sequence[Labels] | Column,
     methods: Sequence[str | Method] | str | Method | None = None,
     task: str = "ranking",
     n_repeats: int = N_REPEATS,

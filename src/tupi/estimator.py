@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.model_selection import BaseCrossValidator, KFold
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -117,7 +116,7 @@ class TupiDenoiser(BaseEstimator):
         self,
         X: Table,
         y: Column | None = None,
-        labels: Labels | Column | None = None,
+        labels: Labels | Sequence[Labels] | Column | None = None,
         predictions: Table | None = None,
         groups: Column | None = None,
     ) -> TupiDenoiser:
@@ -173,7 +172,7 @@ class TupiDenoiser(BaseEstimator):
         self,
         X: Table,
         y: Column | None = None,
-        labels: Labels | Column | None = None,
+        labels: Labels | Sequence[Labels] | Column | None = None,
         predictions: Table | None = None,
         groups: Column | None = None,
     ) -> np.ndarray:
@@ -181,7 +180,7 @@ class TupiDenoiser(BaseEstimator):
         return self._answer(self.fit(X, y, labels, predictions, groups).denoised_)
 
     @available_if(_knows_predictions)  # type: ignore[untyped-decorator]  # scikit-learn has no types
-    def predict(self, X: Table, predictions: Table | None = None) -> np.ndarray:
+    def predict(self, X: Table, predictions: Table | None = None, groups: Column | None = None) -> np.ndarray:
         """Return improved predictions of other items, or their classes for classification.
 
         Parameters
@@ -190,8 +189,10 @@ class TupiDenoiser(BaseEstimator):
             Features of the items, in the columns that `fit` saw.
         predictions : array_like of shape (k,) or (k, c), optional
             Their initial predictions, if these are not in ``X``.
+        groups : array_like of shape (k,), optional
+            Their groups, if `fit` had groups: each with all its items.
         """
-        return self._answer(self._predicted(X, predictions))
+        return self._answer(self._predicted(X, predictions, groups))
 
     @available_if(_has_classes)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Table, predictions: Table | None = None) -> np.ndarray:
@@ -199,7 +200,14 @@ class TupiDenoiser(BaseEstimator):
         return _by_class(self._predicted(X, predictions))
 
     @available_if(_knows_predictions)  # type: ignore[untyped-decorator]  # scikit-learn has no types
-    def score(self, X: Table, y: Column, predictions: Table | None = None) -> float:
+    def score(
+        self,
+        X: Table,
+        y: Column,
+        predictions: Table | None = None,
+        groups: Column | None = None,
+        sample_weight: Column | None = None,
+    ) -> float:
         """Return how good the predictions of other items are, by those whose truth is known.
 
         That is pairwise accuracy for ranking (the share of pairs in the right order), R^2 for regression, and accuracy
@@ -207,23 +215,30 @@ class TupiDenoiser(BaseEstimator):
 
         Parameters
         ----------
-        X, predictions
-            As in `predict`.
+        X, predictions, groups
+            As in `predict`; of items with groups, pairs within a group count.
         y : array_like of shape (k,)
             The truth; NaN or None where it is not known.
+        sample_weight : array_like of shape (k,), optional
+            How much each item counts, for regression and classification; scikit-learn's pipelines pass it on.
         """
+        if sample_weight is not None and self.task == "ranking":
+            raise InputError("sample_weight: found for ranking, where pairs are scored; accepted: None.")
         truth = np.asarray(unmasked(y))
         known = ~pd.isna(truth)
         if not known.any():
             raise InputError("y: found no value; accepted: the truth of some items.")
-        found = self.predict(X, predictions)
+        found = self.predict(X, predictions, groups)
         if len(found) != len(truth):
             raise InputError(f"y: found {len(truth)} value(s) for {len(found)} rows of X; accepted: one for each.")
         found, truth = found[known], truth[known]
+        weights = None if sample_weight is None else np.asarray(sample_weight)[known]
         if self.task == "classification":
-            return float(accuracy_score(truth.astype(found.dtype), found))
+            return float(accuracy_score(truth.astype(found.dtype), found, sample_weight=weights))
         truth = truth.astype(np.float64)
-        return float(r2_score(truth, found)) if self.task == "regression" else pairwise_accuracy(found, truth)
+        if self.task == "regression":
+            return float(r2_score(truth, found, sample_weight=weights))
+        return pairwise_accuracy(found, truth, None if groups is None else np.asarray(groups)[known])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -242,11 +257,12 @@ class TupiDenoiser(BaseEstimator):
             raise InputError(f"{caller}: found a result of a Dask cluster; accepted: one that was computed in memory.")
         return self.result_
 
-    def _predicted(self, X: Table, predictions: Table | None) -> np.ndarray:
+    def _predicted(self, X: Table, predictions: Table | None, groups: Column | None = None) -> np.ndarray:
         result: Any = self._result("predict")
         if predictions is None and self.predictions is None:
             raise InputError("predictions: found None; accepted: the initial predictions of these items, as in fit.")
-        return np.asarray(result.predict(*self._parts(X, predictions, fitting=False)))
+        options = {} if groups is None else {"groups": groups}
+        return np.asarray(result.predict(*self._parts(X, predictions, fitting=False), **options))
 
     def _answer(self, columns: np.ndarray) -> np.ndarray:
         """Return predictions as scikit-learn has them: the most likely class for classification."""
@@ -287,58 +303,6 @@ class TupiDenoiser(BaseEstimator):
         if np.iscomplexobj(predictions):
             raise InputError("y: found complex numbers; accepted: real predictions.")
         return _with_ids(predictions, index), found
-
-
-class LabelledKFold(BaseCrossValidator):
-    """Folds over the labels, for searches with few of them: all items without a label are in every training set.
-
-    In each fold some of the labelled items are left out of the fit, are then predicted as new items, and are scored.
-    Plain folds over all items would leave out as large a share of the items without labels, for nothing.
-
-    Parameters
-    ----------
-    n_splits : int
-        How many folds.
-    random_state : int
-        Seed of the order in which labels are dealt out.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> y = np.array([1.0, np.nan, 2.0, np.nan])
-    >>> [(train.tolist(), test.tolist()) for train, test in LabelledKFold(2).split(np.zeros((4, 1)), y)]
-    [([0, 1, 3], [2]), ([1, 2, 3], [0])]
-    """
-
-    def __init__(self, n_splits: int = 5, *, random_state: int = 0) -> None:
-        self.n_splits = n_splits
-        self.random_state = random_state
-
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return the number of folds."""
-        return self.n_splits
-
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Give the positions of the items to fit and of the labelled items to score, fold by fold.
-
-        Parameters
-        ----------
-        X, groups
-            Not looked at.
-        y : array_like of shape (n,)
-            Labels, NaN or None where they are not known.
-        """
-        if y is None:
-            raise InputError("y: found None; accepted: labels, NaN or None where they are not known.")
-        values = np.asarray(unmasked(y))
-        labelled = np.flatnonzero(~pd.isna(values))
-        if len(labelled) < self.n_splits:
-            raise InputError(
-                f"y: found {len(labelled)} label(s); accepted: one or more for each of {self.n_splits} folds."
-            )
-        folds = KFold(self.n_splits, shuffle=True, random_state=self.random_state)
-        for _, places in folds.split(labelled):
-            yield np.setdiff1d(np.arange(len(values)), labelled[places]), labelled[places]
 
 
 def _ids(X: Any) -> Any:

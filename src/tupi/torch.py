@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.algorithm.energy import view_weights
-from tupi.algorithm.engines.lowrank import LowRankEngine
-from tupi.embedding.bandwidth import check_bandwidth, squared_bandwidth
+from tupi.algorithm.denoiser import view_weights
+from tupi.algorithm.engines.plain import LowRankEngine
 from tupi.embedding.embedding import EmbeddingOptions, embed
-from tupi.embedding.predictions import PredictionKernel
+from tupi.embedding.gaussian import PredictionKernel, check_bandwidth, squared_bandwidth
 from tupi.inputs.problem import make_problem, standardize
 from tupi.inputs.types import Features, Table
 from tupi.methods.base import check_positive
@@ -52,7 +51,7 @@ class DependenceLoss(torch.nn.Module):
     rank : int
         K: basis points per view.
     bandwidth, prediction_bandwidth : str or float
-        Width rules of the kernels of the views and of the predictions, see `tupi.embedding.bandwidth`.
+        Width rules of the kernels of the views and of the predictions, see `tupi.embedding.gaussian`.
     impute : {None, "median"}
         What to do about single missing values within a row of a view: fail, or fill in the column's median.
     random_state : int

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from tests.conftest import make_problem_arrays
-from tupi.algorithm.choice import Vote, choose, follow
 from tupi.algorithm.denoiser import Step
-from tupi.algorithm.trajectory import InMemory, Trajectory
+from tupi.algorithm.trajectory import InMemory, Trajectory, Vote, choose, follow
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Values, subset
 from tupi.inputs.problem import make_problem

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from tests.conftest import make_problem_arrays
-from tupi.algorithm.energy import FactorObjective, MatrixObjective, both, factor_alignment, view_weights
+from tupi.algorithm.denoiser import view_weights
+from tupi.algorithm.energy import FactorObjective, MatrixObjective, both, factor_alignment
 from tupi.embedding.embedding import EmbeddingOptions, embed, normalized_factor
-from tupi.embedding.predictions import PredictionKernel
+from tupi.embedding.gaussian import PredictionKernel
 from tupi.inputs.views import View
 
 SIGMA2, LAM, N = 1.7, 0.6, 25

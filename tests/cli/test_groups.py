@@ -83,12 +83,6 @@ def test_an_unknown_column_of_groups_is_a_sentence(folder):
     assert "query" in found.output
 
 
-def test_the_page_refuses_groups(folder):
-    found = run("serve", folder / "scores.csv", "--features", f"near={folder / 'letor.txt'}", "--no-browser")
-    assert found.exit_code == 2
-    assert "--group" in found.output
-
-
 def test_comparisons_in_a_file_may_be_tied_and_have_weights(tmp_path):
     pd.DataFrame({"id": list("abcd"), "score": [1, 2, 3, 4]}).to_csv(tmp_path / "s.csv", index=False)
     pd.DataFrame({"id": list("abcd"), "size": [1, 5, 2, 0]}).to_csv(tmp_path / "f.csv", index=False)

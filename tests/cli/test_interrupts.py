@@ -67,12 +67,18 @@ def test_interrupts_at_several_moments_leave_nothing_behind(tmp_path):
     np.save(tmp_path / "scores.npy", rng.normal(size=3000))
     np.save(tmp_path / "a.npy", rng.normal(size=(3000, 20)))
     before = sorted(tmp_path.iterdir())
-    command = "from tupi.cli import main; main()"
+    command = "from tupi.cli import main; print('begun', flush=True); main()"  # before that, it is Python's to answer
     words = ["denoise", "scores.npy", "--features", "a=a.npy", "--out", "b.npy"]
     for wait in (0.1, 0.6, 1.5):
         running = subprocess.Popen(
-            [sys.executable, "-c", command, *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+            [sys.executable, "-c", command, *words],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
+        assert running.stdout is not None
+        assert running.stdout.readline() == "begun\n"
         time.sleep(wait)
         running.send_signal(signal.SIGINT)
         _, said = running.communicate(timeout=60)

@@ -152,3 +152,39 @@ def test_a_cluster_refuses_what_it_does_not_do(folder):
         "denoise", "scores.csv", "--features", "v=rooms.csv", "--drop", "city", "--scheduler", "local", "--out", "o"
     )
     assert "--columns, --drop, --duplicates, --group: found with --scheduler" in line
+
+
+def test_raters_and_weights_are_columns_of_the_labels(folder):
+    ids = [f"item{k:03d}" for k in range(30) for _ in range(2)]
+    said = np.repeat(TRUTH[:30], 2) + np.tile([0.0, 1.0], 30)
+    pd.DataFrame({"id": ids, "value": said, "rater": ["ann", "bob"] * 30}).to_csv("said.csv", index=False)
+    words = ("denoise", "scores.csv", "--features", "rooms=rooms.csv", "--out", "b.csv", "--json")
+    facts = json.loads(run(*words, "--labels", "said.csv").stdout)
+    assert facts["agreement"] == [{"rater": "ann", "other": "bob", "common": 30, "agree": 1.0}]
+    assert facts["raters"]["bob"]["answers"] == 30
+    inputs = read_inputs("scores.csv", {"rooms": "rooms.csv"}, "said.csv")
+    assert inputs.labels.raters.tolist() == ["ann", "bob"] * 30
+    pd.DataFrame({"id": ids[::2], "value": said[::2], "weight": 2.0}).to_csv("weighed.csv", index=False)
+    assert read_inputs("scores.csv", {"rooms": "rooms.csv"}, "weighed.csv").labels.weights.tolist() == [2.0] * 30
+    # Where a table has more, a weight may be anything.
+    pd.DataFrame({"id": ids[::2], "value": said[::2], "weight": 2.0, "size": 1.0}).to_csv("more.csv", index=False)
+    assert read_inputs("scores.csv", {"rooms": "rooms.csv"}, "more.csv", label="value").labels.weights is None
+    pd.DataFrame({"id": ids[::2], "weight": said[::2]}).to_csv("heavy.csv", index=False)
+    np.testing.assert_allclose(
+        read_inputs("scores.csv", {"rooms": "rooms.csv"}, "heavy.csv").labels.values.astype(float), said[::2]
+    )
+
+
+def test_comparisons_beside_values(folder):
+    order = np.argsort(TRUTH[30:60]) + 30
+    rows = {"higher": order[15:], "lower": order[:15]}
+    frame = pd.DataFrame({side: [f"item{k:03d}" for k in items] for side, items in rows.items()})
+    frame.assign(rater="ann").to_csv("pairs.csv", index=False)
+    pd.DataFrame({"id": [f"item{k:03d}" for k in range(30)], "value": TRUTH[:30]}).to_csv("values.csv", index=False)
+    words = ("denoise", "scores.csv", "--features", "rooms=rooms.csv", "--out", "b.csv")
+    outcome = run(*words, "--labels", "values.csv", "--pairs", "pairs.csv", "--json")
+    facts = json.loads(outcome.stdout)
+    assert "Values and comparisons were given together" in facts["notes"][0]
+    assert facts["raters"]["ann"]["answers"] == 15
+    said = failed(*words, "--pairs", "values.csv")
+    assert "--pairs: values.csv holds no comparisons; accepted: columns, or arrays, 'higher' and 'lower'" in said

@@ -1,5 +1,6 @@
 """What workers do with blocks, each against something slower and simpler; no cluster needed."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -7,104 +8,112 @@ import pytest
 
 from tests.algorithm.engines.test_engines import naive_descend
 from tests.cluster.conftest import make_items
-from tupi.cluster import blocks as on_workers
-from tupi.cluster import moves
-from tupi.cluster.contents import contents_of
+from tupi.algorithm.engines import moves
+from tupi.blocks.memory import Memory
+from tupi.cluster.coded import coded
+from tupi.cluster.dependence import diagonals, histogram, order_statistics
+from tupi.cluster.problem import contents_of
 from tupi.cluster.reading import Rows, as_rows, common_bounds
-from tupi.embedding.embedding import EmbeddingOptions, GaussianFeatures, Moments
-from tupi.inputs.checks import Gaps, present_rows
-from tupi.inputs.statistics import Statistics, standardized
+from tupi.embedding.embedding import EmbeddingOptions, embed_blocks, gaussian_maps
+from tupi.inputs.checks import Gaps, Statistics, present_rows, standardized
+from tupi.inputs.views import View
 from tupi.runtime.errors import InputError
+from tupi.runtime.storage import Workspace
+
+
+class Blocks(Memory):
+    """Items of this process in blocks like those of workers, in the order of their predictions."""
+
+    def __init__(self, views, scores, cuts):
+        covered = np.logical_or.reduce([view.present for view in views])
+        self.rows = []
+        for a, b in pairwise(cuts):
+            items = a + np.flatnonzero(covered[a:b])
+            self.rows.append(items[np.argsort(scores[items], kind="stable")])
+        super().__init__(views, np.concatenate(self.rows))
+        self.bounds = np.cumsum([0, *map(len, self.rows)])
 
 
 def embedded(views, scores, cuts):
-    """Return the blocks of some views, as the client puts them together."""
+    """Return the blocks of some views as workers keep them, with the home, the maps and the embedding."""
     options = EmbeddingOptions()
-    names = list(views)
-    maps = []
-    for name in names:
-        X = views[name][present_rows(views[name])]
-        standard = Statistics.of(X).standard
-        features = GaussianFeatures(standardized(X[:500].copy(), *standard), options)
-        maps.append(on_workers.ViewMap(features, standard, options.scaling))
-    found = [on_workers.embed(scores[a:b], *(views[name][a:b] for name in names), maps=maps) for a, b in pairwise(cuts)]
-    sums = [Moments(each.features.width) for each in maps]
-    for block in found:
-        for one, part in zip(sums, block.moments, strict=True):
-            one.add(part)
-    offsets = np.cumsum([0, *(each.features.width for each in maps)])
-    center, scale = np.zeros(found[0].codes.shape[1]), np.ones(found[0].codes.shape[1])
-    for i, one in enumerate(sums):
-        center[offsets[i] : offsets[i + 1]], scale[offsets[i] : offsets[i + 1]] = one.normalization()
-    return [on_workers.centered(block, center, scale) for block in found], maps, offsets
+    views = [View(name, values) for name, values in views.items()]
+    home = Blocks(views, scores, cuts)
+    maps = gaussian_maps(home, [view.name for view in views], options)
+    return home, maps, embed_blocks(home, [view.name for view in views], maps, options, coded)
 
 
 def test_blocks_hold_the_normalised_factor():
     _, scores, views = make_items(3000)
     cuts = [0, 700, 2100, 3000]
-    found, maps, offsets = embedded(views, scores, cuts)
-    U = np.concatenate([block.codes * block.slope + block.offset for block in found])
-    covered = ~(np.isnan(views["a"]).all(axis=1) & np.isnan(views["b"]).all(axis=1))
-    items = np.concatenate([start + block.items for start, block in zip(cuts[:-1], found, strict=True)])
-    assert sorted(items) == np.flatnonzero(covered).tolist()
-    assert len(items) < 3000
-    assert all((np.diff(block.taking_part) >= 0).all() for block in found)  # in the order of their predictions
+    home, maps, embedding = embedded(views, scores, cuts)
+    offsets = embedding.offsets
+    U = np.concatenate([block.rows * block.slope + block.offset for block in embedding.blocks])
+    items = np.concatenate(home.rows)
+    assert all(block.rows.dtype == np.int16 for block in embedding.blocks)
+    assert len(items) == len(U) < 3000
     for i, each in enumerate(maps):
-        X = list(views.values())[i][items]
+        X = list(views.values())[i]
+        standard = Statistics.of(X[present_rows(X)]).standard
+        X = X[items]
         here = ~np.isnan(X).all(axis=1)
-        phi = each(X[here])
+        phi = each(standardized(X[here].copy(), *standard))
         phi -= phi.mean(axis=0)
         phi /= np.sqrt(np.linalg.norm(phi.T @ phi))
         mine = U[:, offsets[i] : offsets[i + 1]]
         step = np.ptp(phi, axis=0) / 65_534
         assert (np.abs(mine[here] - phi) <= 0.51 * step + 1e-6 * np.abs(phi).max(axis=0)).all()
         assert (np.abs(mine[~here]) <= 0.51 * step).all()  # an item without the view is where the centre is
-    diagonals = sum(on_workers.diagonals(block, offsets) for block in found)
+    found = home.summed(diagonals, embedding.blocks, offsets=offsets)
     norms = np.add.reduceat(U[:, : offsets[-1]] ** 2, offsets[:-1], axis=1)
-    np.testing.assert_allclose(diagonals, [norms.sum(axis=0), (norms**2).sum(axis=0)], rtol=1e-9)
+    np.testing.assert_allclose(found, [norms.sum(axis=0), (norms**2).sum(axis=0)], rtol=1e-9)
 
 
-def test_a_move_is_the_pass_on_the_decoded_rows_and_blocks_add_up():
+@pytest.mark.parametrize("room", [None, Workspace()])
+def test_a_move_is_the_pass_on_the_decoded_rows_and_blocks_add_up(room):
     _, scores, views = make_items(2000)
-    found, _, _ = embedded(views, scores, [0, 700, 2000])
+    _, _, embedding = embedded(views, scores, [0, 700, 2000])
     rng = np.random.default_rng(1)
-    runs, points, r, R = 2, 11, 16, found[0].codes.shape[1]
+    runs, points, r, R = 2, 11, 16, embedding.width
     tables = moves.Tables(
         rng.normal(size=(runs, points, r)).astype(np.float32),
         rng.normal(size=(runs, points, R + r)).astype(np.float32),
         rng.normal(size=(runs, points)),
     )
-    lengths, momenta, accepted = np.array([0.05, 0.1]), np.array([0.5, 0.0]), [True, False]
+    lengths, momenta, accepted = np.array([0.05, 0.1]), np.array([0.5, 0.0]), np.array([True, False])
+    how = {"tables": tables, "accepted": accepted, "lengths": lengths, "momenta": momenta}
+    none = np.zeros((runs, 0), np.float32)
     expected = [0.0] * runs
     sums = []
-    for block in found:
-        n = len(block.codes)
-        x, anchor_x = rng.uniform(0.5, 9.5, size=(2, runs, n))
+    for block in embedding.blocks:
+        n = len(block.rows)
+        x, anchor_x, new_x = rng.uniform(0.5, 9.5, size=(3, runs, n))
         step, gradient = rng.normal(scale=0.1, size=(2, runs, n)).astype(np.float32)
-        trial = moves.moved(block, moves.Trial(anchor_x, x, step, gradient), tables, accepted, lengths, momenta)
-        sums.append(moves.sums_of(trial))
-        U = block.codes * block.slope + block.offset
+        trial = moves.moved(None, block, moves.Trial(anchor_x, x, new_x, step, gradient), room, none, **how)
+        sums.append(replace(moves.sums_of(None, trial), S=moves.sums_of(None, trial).S.copy()))
+        U = block.rows * block.slope + block.offset
         for m in range(runs):
-            here = x[m] + step[m] if accepted[m] else x[m]
-            g, new_x, _, S, _ = naive_descend(
+            here = new_x[m] if accepted[m] else x[m]
+            g, there, _, S, _ = naive_descend(
                 U, here, step[m], anchor_x[m], tables.anchor[m], tables.H[m], tables.h[m], lengths[m], momenta[m]
             )
             np.testing.assert_allclose(trial.gradient[m], g, atol=1e-4)
-            np.testing.assert_allclose(trial.reached(m, True), new_x, atol=1e-5)
-            np.testing.assert_allclose(trial.reached(m, False), here, atol=1e-12)
+            np.testing.assert_allclose(trial.new_x[m], there, atol=1e-5)
+            np.testing.assert_array_equal(trial.x[m], here)
             np.testing.assert_allclose(sums[-1].S[m], S, atol=1e-4 * np.abs(S).max())
-            centred = new_x - 5.0
-            np.testing.assert_allclose(sums[-1].powers[m], [np.sum(centred**p) for p in range(3)], rtol=1e-4, atol=1e-2)
-            np.testing.assert_allclose(sums[-1].ends[m], [new_x.min(), new_x.max()], atol=1e-5)
             expected[m] = expected[m] + S
-        shorter = moves.shortened(block, trial, tables, [1], [0.02])
-        np.testing.assert_allclose(shorter.reached(1, True), trial.x[1] - 0.02 * trial.gradient[1], atol=1e-6)
-        np.testing.assert_array_equal(shorter.reached(0, True), trial.reached(0, True))
-        assert moves.sums_of(shorter).S.shape[0] == 1
-    whole = moves.added(sums)
+        shorter = moves.shortened(None, block, trial, tables=tables, runs=[1], lengths=[0.02])
+        np.testing.assert_allclose(shorter.new_x[1], trial.x[1] - 0.02 * trial.gradient[1], atol=1e-6)
+        np.testing.assert_array_equal(shorter.new_x[0], trial.new_x[0])
+        assert moves.sums_of(None, shorter).S.shape[0] == 1
+        end = moves.settled(None, trial, accepted=~accepted)
+        np.testing.assert_array_equal(end.x, [trial.x[0], trial.new_x[1]])
+        extent = moves.extent_of(None, end, middle=5.0)
+        np.testing.assert_allclose(extent.powers, [[np.sum((one - 5.0) ** p) for p in range(3)] for one in end.x])
+        np.testing.assert_array_equal(extent.ends, [[one.min(), one.max()] for one in end.x])
+    whole = sums[0] + sums[1]
     for m in range(runs):
         np.testing.assert_allclose(whole.S[m], expected[m], atol=1e-4 * np.abs(expected[m]).max())
-    assert whole.powers[0, 0] == sum(len(block.codes) for block in found)
 
 
 @pytest.mark.parametrize("spread", [1.0, 1e6])
@@ -112,16 +121,15 @@ def test_order_statistics_come_from_counts(spread):
     f = np.random.default_rng(0).normal(size=50_001)
     f[:20] *= spread  # far outliers must not coarsen the rest
     f = (f - f.mean()) / f.std()
-    block = on_workers.Block(f, np.arange(len(f)), np.zeros((len(f), 0), np.int16), np.zeros(0), np.zeros(0), [])
     low, high = f.min(), f.max()
-    counts = on_workers.histogram(block, (1.0, 0.0, 1.0), low, high)
+    counts = histogram(None, f, low=low, high=high)
     ranks = np.linspace(0, len(f) - 1, 1000).astype(int)
-    found = on_workers.order_statistics(counts, low, high, ranks)
+    found = order_statistics(counts, low, high, ranks)
     np.testing.assert_allclose(found, np.sort(f)[ranks], atol=2e-4, rtol=1e-3)
 
 
 def contents(scores, view):
-    return contents_of(np.asarray(scores)[:, None], view, first=100, picks=[np.arange(2)])[0]
+    return contents_of(np.asarray(scores)[:, None], view, first=100, picks=[np.arange(2)])[0][0]
 
 
 @pytest.mark.parametrize(

@@ -239,7 +239,7 @@ def test_other_kinds_are_refused_by_type(client, where):
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        ({"method": "auto", "task": "classification"}, "task: found 'classification' with Dask"),
+        ({"method": "auto", "task": "clustering"}, "task: found .clustering.; accepted: ranking"),
         ({"method": "auto", "checkpoint": "folder"}, "checkpoint: method 'auto' has no steps"),
         ({"method": "tupi+coconut"}, "'tupi.coconut' does not run with Dask"),
         ({"method": "coconut"}, "'coconut' does not run with Dask.*accepted there: 'auto' and 'tupi'"),

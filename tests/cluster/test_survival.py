@@ -67,9 +67,9 @@ def test_killed_and_added_workers_do_not_change_the_answer(own_cluster):
 
 
 def _held(dask_worker):
-    from tupi.cluster.blocks import Block
+    from tupi.cluster.coded import Coded
 
-    return sum(isinstance(value, Block) for value in dask_worker.data.values())
+    return sum(isinstance(value, Coded) for value in dask_worker.data.values())
 
 
 def test_blocks_that_do_not_fit_are_spilled_and_come_back():
@@ -181,7 +181,7 @@ def test_a_checkpoint_of_an_older_version_is_refused(client, tmp_path):
     state = next(tmp_path.glob("step-*/state.npz"))
     with np.load(state) as file:
         arrays = dict(file)
-    arrays["meta"] = np.array(str(arrays["meta"]).replace('"format": 4', '"format": 3'))
+    arrays["meta"] = np.array(str(arrays["meta"]).replace('"format": 5', '"format": 4'))
     np.savez(state, **arrays)
     with pytest.raises(tupi.InputError, match="another version of tupi"):
         tupi.denoise(scores, {"a": view}, **settings)

@@ -9,7 +9,7 @@ from tests.methods.rows import SCORES, VIEWS, prepare
 from tupi.embedding import neighbors as search
 from tupi.embedding.graphs import larger_width_graph, nearest_rows, product_width_graph
 from tupi.embedding.joint_graph import graph, joint_points, neighbors
-from tupi.embedding.neighbors import Points, nearest_points
+from tupi.embedding.neighbors import ViewPoints, nearest_points
 from tupi.embedding.prepared import Prepared
 from tupi.embedding.sparse_solve import conjugate_gradients
 from tupi.inputs.problem import make_problem
@@ -17,7 +17,7 @@ from tupi.inputs.problem import make_problem
 
 def points_of(X, present=None, offsets=None):
     n, d = X.shape
-    return Points(
+    return ViewPoints(
         X,
         np.ones((n, 1), bool) if present is None else present,
         np.array([0, d]) if offsets is None else np.array(offsets),

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 import tupi
-from tupi.embedding.bandwidth import squared_bandwidth
-from tupi.embedding.gaussian import kernel_matrix, nystrom_features
+from tupi.embedding.gaussian import kernel_matrix, nystrom_features, squared_bandwidth
 from tupi.embedding.hsic import independence_p_value
 
 RNG = np.random.default_rng(0)

@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from sklearn.cluster import kmeans_plusplus
 
-from tupi.embedding.bandwidth import squared_bandwidth
-from tupi.embedding.basis import basis_points, in_canonical_order, sample_view
+from tupi.blocks.memory import Memory
+from tupi.embedding.basis import basis_points, first_centers, in_canonical_order, sample_view, sample_views
 from tupi.embedding.diffusion import diffusion_features, diffusion_matrix, normalized_adjacency
 from tupi.embedding.embedding import EmbeddingOptions, embed, exact_kernel, normalized_factor
-from tupi.embedding.gaussian import inverse_root, kernel_matrix, nystrom_features
+from tupi.embedding.gaussian import PredictionKernel, inverse_root, kernel_matrix, nystrom_features, squared_bandwidth
 from tupi.embedding.graphs import nearest_rows
-from tupi.embedding.predictions import PredictionKernel
 from tupi.inputs.views import View
 
 RNG = np.random.default_rng(0)
@@ -71,7 +71,7 @@ def test_sample_is_spread_over_the_canonical_order():
     np.testing.assert_allclose(picked, everyone[np.linspace(0, 79, 10).astype(int)])
     shuffle = RNG.permutation(80)
     np.testing.assert_allclose(sample_view(View("a", X[shuffle]), size=10), picked, atol=1e-12)
-    np.testing.assert_allclose(sample_view(view, shuffle, size=10), picked, atol=1e-12)
+    np.testing.assert_allclose(sample_views(Memory((view,), shuffle), 10)[0], picked, atol=1e-12)
 
 
 def test_tied_norms_are_ordered_by_value():
@@ -189,16 +189,23 @@ def test_embedding_in_blocks_is_the_one_of_all_rows_at_once(monkeypatch):
     everyone = embed(views, EmbeddingOptions(rank=12, spared=0.0, dtype="float64"))
     few = embed(views, EmbeddingOptions(rank=12))
     on_disk = embed(views, EmbeddingOptions(rank=12), limit=0)
-    assert on_disk.rows_per_block < 80
+    assert len(on_disk.blocks) > 1
     assert few.width % 16 == 0
     for i, view in enumerate(views):
         expected = whole_embedding(view, 12)
         np.testing.assert_allclose(everyone.view(i) @ everyone.view(i).T, expected, atol=1e-10)
         phi = few.view(i).astype(float)
         assert np.linalg.norm(phi @ phi.T - expected) ** 2 < 1e-4
-    rows = np.vstack([block.copy() for _, block in on_disk.blocks()])
+    rows = np.vstack([block.rows for block in on_disk.blocks])
     np.testing.assert_allclose(rows[:, : few.offsets[-1]], few.factors, atol=1e-6)
-    for first, block in on_disk.blocks():
-        np.testing.assert_allclose(block[:, : few.offsets[-1]], few.factors[first : first + len(block)], atol=1e-6)
+    assert [len(block.rows) for block in on_disk.blocks] == np.diff(on_disk.home.bounds).tolist()
     some = embed(views, EmbeddingOptions(rank=12, spared=0.0, dtype="float64"), items)
     assert some.n == 70
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_k_means_starts_where_that_of_scikit_learn_starts(seed):
+    X = np.random.default_rng(seed).normal(size=(200 + 100 * seed, 1 + 4 * seed))
+    np.testing.assert_array_equal(
+        first_centers(X, 5 + 9 * seed, seed), kmeans_plusplus(X, 5 + 9 * seed, random_state=seed)[1]
+    )

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tupi
-from tupi.inputs.checks import Gaps, varying_views
-from tupi.inputs.statistics import Statistics
+from tupi.inputs.checks import Gaps, Statistics, varying_views
 from tupi.inputs.views import View, examine
 
 cuts_of_40 = st.lists(st.integers(0, 40), min_size=1)

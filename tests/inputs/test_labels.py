@@ -3,7 +3,8 @@ import pandas as pd
 import pytest
 
 import tupi
-from tupi.inputs.labels import Pairs, Values, as_labels, entries, labelled_items, n_labels, relabel, subset
+from tupi.inputs.checked_labels import as_labels
+from tupi.inputs.labels import Pairs, Values, entries, labelled_items, n_labels, relabel, subset
 from tupi.inputs.problem import make_problem
 
 
@@ -17,7 +18,7 @@ from tupi.inputs.problem import make_problem
         (Values([0, 1, 2], [1, 2]), "3 positions and 2 values"),
         (Values([0.5, 1.5], [1, 2]), "list of item positions"),
         (Pairs([0, 1], [1, 0], weights=[1, 0]), "labels.weights: found 0; accepted: finite numbers above 0"),
-        (Pairs([0, 1], [1, 0], tied=[True]), "labels.tied: found shape (1,) for 2 pairs"),
+        (Pairs([0, 1], [1, 0], tied=[True]), "labels.tied: found shape (1,) for 2 labels"),
         (Pairs([0, 1], [1, 2], tied=[True, True]), "all 2 pairs are tied"),
         (Pairs([0], [0]), "item 0 is compared with itself"),
         (Pairs([0, 1], [2]), "2 higher and 1 lower"),
@@ -94,13 +95,21 @@ def test_of_several_values_of_an_item_the_mean_counts():
     assert dict(zip(labels.index.tolist(), labels.values.tolist(), strict=True)) == {0: 5.0, 3: 1.5}
 
 
-def test_an_item_is_of_one_class():
+def test_of_several_classes_of_an_item_the_one_that_most_say_counts():
     scores = np.eye(3)[np.arange(12) % 3]
-    with pytest.raises(tupi.InputError, match="item 3 is said to be of several classes"):
-        make_problem(scores, np.arange(12.0), Values([3, 0, 3], [1, 0, 2]), "classification")
+
+    def found(index, values):
+        return make_problem(scores, np.arange(12.0), Values(index, values), "classification").labels
+
+    with pytest.warns(UserWarning, match="the class that most say counts"):
+        labels = found([3, 0, 3, 3, 5], [1, 0, 2, 2, 1])
+    assert (labels.index.tolist(), labels.values.tolist()) == ([0, 3, 5], [0, 2, 1])
+    np.testing.assert_allclose(labels.weights, [1, 1, 1])  # two votes less one
+    with pytest.warns(UserWarning, match=r"as many say one class as another \(first: 3\); these are left out"):
+        assert found([3, 0, 3, 5], [1, 0, 2, 1]).index.tolist() == [0, 5]
     with pytest.warns(UserWarning, match="several values"):
-        found = make_problem(scores, np.arange(12.0), Values([3, 0, 3], [1, 0, 1]), "classification").labels
-    assert found.values.tolist() == [0, 1]
+        labels = found([3, 0, 3], [1, 0, 1])
+    assert (labels.values.tolist(), labels.weights.tolist()) == ([0, 1], [1.0, 2.0])
 
 
 def test_answers_may_contradict_one_another():

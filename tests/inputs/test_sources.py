@@ -7,12 +7,13 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 import tupi
 from tests.conftest import make_problem_arrays
 from tupi.inputs.sources import ParquetRows, as_source
 from tupi.inputs.views import View, as_matrix
-from tupi.runtime.memory import as_bytes
+from tupi.runtime.storage import as_bytes
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(500, 3))
@@ -80,7 +81,7 @@ def test_an_embedding_on_disk_gives_the_same_path(monkeypatch):
     settings = {"method": "tupi", "lam": 0.4, "sigma_w2": 0.1, "n_iter": 5}
     expected = tupi.denoise(scores, views, **settings)
     monkeypatch.setattr("tupi.embedding.embedding.BLOCK", 200)
-    monkeypatch.setattr("tupi.runtime.memory.LEAST", 1)
+    monkeypatch.setattr("tupi.runtime.storage.LEAST", 1)
     result = tupi.denoise(scores, views, memory_limit=200_000, **settings)
     np.testing.assert_allclose(result.predictions, expected.predictions, atol=1e-4)
     with pytest.raises(tupi.InputError, match="only engine 'fused'"):
@@ -148,3 +149,26 @@ def test_parquet_files_follow_one_another_here_and_elsewhere(tmp_path):
     narrow = parquet(tmp_path / "narrow.parquet", X[:, :2])
     with pytest.raises(tupi.InputError, match=r"x: narrow\.parquet has columns c0, c1; accepted: c0, c1, c2"):
         ParquetRows("x", [*parts, narrow])
+
+
+@pytest.mark.parametrize("form", ["csr_matrix", "coo_array", "csc_array"])
+def test_sparse_matrices_are_views_like_dense_ones(form, monkeypatch):
+    rng = np.random.default_rng(0)
+    dense = np.where(rng.random((120, 40)) < 0.1, rng.normal(size=(120, 40)), 0.0)
+    scores = dense[:, :5].sum(axis=1) + rng.normal(size=120)
+    given = getattr(sparse, form)(dense)
+    expected = tupi.denoise(scores, {"counts": dense})
+    found = tupi.denoise(scores, {"counts": given})
+    np.testing.assert_array_equal(found.predictions, expected.predictions)
+    np.testing.assert_allclose(
+        found.predict(scores[:3], {"counts": given.tocsr()[:3]}), expected.predict(scores[:3], {"counts": dense[:3]})
+    )
+    monkeypatch.setattr("tupi.inputs.views.IN_MEMORY", 0)  # rows are read when they are asked for
+    np.testing.assert_allclose(tupi.denoise(scores, {"counts": given}).predictions, expected.predictions, atol=1e-9)
+
+
+def test_sparse_matrices_of_no_numbers_are_refused():
+    with pytest.raises(tupi.InputError, match="features"):
+        tupi.denoise(np.arange(10.0), sparse.csr_array(np.eye(10) * 1j))
+    with pytest.raises(tupi.InputError, match="predictions: found a sparse matrix"):
+        tupi.denoise(sparse.csr_array(np.eye(10)), np.eye(10))

@@ -33,6 +33,7 @@ QUICK = {  # settings with which slow methods do the same in less time
     "tupi+coconut": {"n_iter": 4, "sigma_w2": 0.1, "n_neighbors_c": 10},
     "retrain": {"ranker": "svm"},
     "trees": {"n_estimators": 20},
+    "boost": {"n_estimators": 20},
 }
 
 

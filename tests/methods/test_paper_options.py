@@ -5,8 +5,8 @@ import pytest
 
 import tupi
 from tests.conftest import make_problem_arrays
-from tupi.algorithm.choice import follow
-from tupi.algorithm.engines.exact import ExactEngine
+from tupi.algorithm.engines.plain import ExactEngine
+from tupi.algorithm.trajectory import follow
 from tupi.embedding.embedding import normalized_kernel
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.problem import make_problem

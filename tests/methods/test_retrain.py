@@ -21,6 +21,7 @@ from tupi.inputs.labels import Pairs, Values
 from tupi.judging.metrics import pairwise_accuracy
 from tupi.methods.retrain import Retrain
 from tupi.methods.supervised import rank_svm_path
+from tupi.rankers import RankNet
 from tupi.runtime.errors import InputError
 
 SVM = Retrain(ranker="svm")
@@ -108,6 +109,18 @@ def test_the_network_is_taken_where_it_validates_better():
     assert pairwise_accuracy(fit.columns[200:, 0], np.abs(x[200:, 0])) > 0.85
     again = Retrain(shapes=((2, 20),)).fit(prepared, labels)
     np.testing.assert_array_equal(again.columns, fit.columns)
+
+
+def test_the_paper_s_network_can_be_asked_for(monkeypatch):
+    """The search itself is tested with the rankers; here it is that this method asks for it, with its seed."""
+    pytest.importorskip("torch")
+    asked = []
+    small = RankNet(shapes=((2, 5),), max_epochs=1)
+    monkeypatch.setattr("tupi.rankers.paper_network", lambda seed: asked.append(seed) or small)
+    Retrain(ranker="network", network="paper").fit(prepare(), KNOWN)
+    assert asked == [0] * len(asked) != []
+    with pytest.raises(InputError, match="network: found 'large'; accepted: small, paper"):
+        Retrain(network="large")
 
 
 def test_without_torch_the_rank_svm_is_taken(monkeypatch):

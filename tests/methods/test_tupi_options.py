@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import tupi
 from tests.conftest import make_problem_arrays
-from tupi.algorithm.choice import follow
-from tupi.algorithm.energy import view_weights
+from tupi.algorithm.denoiser import view_weights
+from tupi.algorithm.trajectory import follow
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.problem import make_problem
 from tupi.methods.joint import joint_view

@@ -201,3 +201,65 @@ def test_two_servers_cannot_use_one_file(tmp_path: Path) -> None:
     assert "in use" in queue.get(timeout=60)
     other.join()
     file.close()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"answer": "up"},
+        {"left": 1},
+        {"left": 6},
+        {"left": -1},
+        {"left": "first"},
+        {"left": None},
+    ],
+)
+def test_lines_that_are_no_answers_are_named(tmp_path: Path, wrong: dict[str, object]) -> None:
+    path = tmp_path / "a.jsonl"
+    AnswerFile(path, 6).close()
+    line = {"key": "k", "rater": "ann", "left": 0, "right": 1, "answer": "left"} | wrong
+    with path.open("a") as file:
+        file.write(json.dumps(line) + "\n")
+    before = path.read_bytes()
+    with pytest.raises(InputError, match=r"line 2 of .* is not an answer"):
+        AnswerFile(path, 6)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_nothing_is_called_saved_in_a_file_that_is_deleted_or_replaced(tmp_path: Path, again: bool) -> None:
+    path = tmp_path / "a.jsonl"
+    file = AnswerFile(path, 6)
+    path.unlink()
+    if again:
+        path.write_text("somebody else's")
+    with pytest.raises(InputError, match="deleted or replaced while it was in use"):
+        file.append(answer("1"))
+    assert file.answers == []
+    assert file.snapshot() == (0, [])
+    file.close()
+
+
+def test_a_file_is_used_once_at_a_time(tmp_path: Path) -> None:
+    file = AnswerFile(tmp_path / "a.jsonl", 6)
+    with pytest.raises(InputError, match="in use by another"):
+        AnswerFile(tmp_path / "a.jsonl", 6)
+    file.close()
+    AnswerFile(tmp_path / "a.jsonl", 6).close()
+
+
+@pytest.mark.parametrize(("name", "names"), [("rows", None), ("ids", [f"i{k}" for k in range(6)])])
+def test_files_of_every_format_are_read_for_ever(tmp_path: Path, name: str, names: list[str] | None) -> None:
+    """The files in `saved` stay as they are: a new format gets files of its own beside them."""
+    path = tmp_path / "a.jsonl"
+    path.write_bytes((Path(__file__).parent / "saved" / f"format1_{name}.jsonl").read_bytes())
+    before = path.read_bytes()
+    file = AnswerFile(path, 6, names)
+    found = [(one.key, one.rater, one.left, one.right, one.verdict, one.drawn) for one in file.answers]
+    file.close()
+    assert found == [
+        ("a", "ann", 0, 3, "left", "chosen"),
+        ("b", "bob", 2, 1, "skip", "chosen"),
+        ("c", "ann", 5, 4, "equal", "random"),
+    ]
+    assert path.read_bytes() == before

@@ -13,6 +13,7 @@ from tupi.algorithm.trajectory import Watch
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels, Pairs
 from tupi.inputs.problem import make_problem
+from tupi.methods import make_method
 from tupi.methods.base import Fit, Method
 from tupi.page.answers import Answer
 from tupi.page.judging import gain_interval, judge_answers
@@ -68,6 +69,27 @@ def test_only_random_answers_judge_and_none_is_seen_by_what_it_judges() -> None:
     assert len(method.seen) == 10
     for i, j in zip(judges.higher, judges.lower, strict=True):
         assert sum(not {int(i), int(j)} & seen for seen in method.seen) == 1
+
+
+def test_what_a_fit_says_without_the_items_of_each_pair_is_what_fits_without_them_say() -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=300)
+    views = {"near": truth[:, None] + 0.3 * rng.normal(size=(300, 2))}
+    ends = rng.permutation(300)[:160].reshape(-1, 2)  # nobody takes part twice
+    higher, lower = (np.where(truth[ends[:, 0]] > truth[ends[:, 1]], *one) for one in (ends.T, ends.T[::-1]))
+    problem = make_problem(truth + rng.normal(size=300), views, Pairs(higher, lower))
+    prepared, method = Prepared(problem), make_method("auto", {})
+    known = Known(problem.labels, Pairs(higher[:40], lower[:40]), 80, "80 answers")
+    fit = method.fit(prepared, problem.labels)
+    quick = judge_answers(method, prepared, known, True, fit)
+    slow = judge_answers(method, prepared, known, True)
+    assert (quick.n_labels, quick.before) == (40, slow.before)
+    assert quick.after == pytest.approx(slow.after, abs=0.06)  # two or three answers: folds choose variances anew
+    assert quick.gain > 0.05
+    assert fit.left_out_pairs is not None
+    first, second, differences = fit.left_out_pairs()  # type: ignore[misc]
+    judge = np.isin(first, higher[:40]) & np.isin(second, lower[:40])
+    assert quick.after == pytest.approx(np.mean(differences[judge] > 0))
 
 
 def test_few_random_answers_say_how_many_more_it_takes() -> None:

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from tupi.page.pairs import SOFTNESS, candidate_weights, information, next_pair, random_pair
+from tupi.page.pairs import SOFTNESS, AllPairs, candidate_weights, information, next_pair, random_pair
 
 
 def test_information_is_the_mutual_information_of_answer_and_candidate() -> None:
@@ -52,15 +52,15 @@ def test_taken_pairs_are_never_asked_and_all_pairs_are_asked_in_the_end() -> Non
 def test_random_pairs_are_drawn_evenly_from_those_that_are_left() -> None:
     rng = np.random.default_rng(0)
     taken = {(0, 1), (2, 4)}
-    drawn = [random_pair(5, taken, rng) for _ in range(1600)]
+    drawn = [random_pair(AllPairs(5), taken, rng) for _ in range(1600)]
     ordered = Counter((min(pair), max(pair)) for pair in drawn if pair is not None)
     assert len(ordered) == 8
     assert not taken & set(ordered)
     assert all(150 < count < 250 for count in ordered.values())
     assert 700 < sum(i > j for i, j in (pair for pair in drawn if pair is not None)) < 900
     nearly_all = {(i, j) for i in range(60) for j in range(i + 1, 60)} - {(3, 7), (8, 9)}
-    assert {tuple(sorted(random_pair(60, nearly_all, rng) or ())) for _ in range(30)} == {(3, 7), (8, 9)}
-    assert random_pair(60, nearly_all | {(3, 7), (8, 9)}, rng) is None
+    assert {tuple(sorted(random_pair(AllPairs(60), nearly_all, rng) or ())) for _ in range(30)} == {(3, 7), (8, 9)}
+    assert random_pair(AllPairs(60), nearly_all | {(3, 7), (8, 9)}, rng) is None
 
 
 def test_left_and_right_are_not_given_away_by_the_order() -> None:

@@ -190,7 +190,7 @@ def test_undo_asks_the_same_again(session: Session) -> None:
 
 def test_questions_give_no_ranking_away(session: Session) -> None:
     asked = session.question("ann")["question"]
-    assert set(asked["left"]) == {"item", "name", "facts"}
+    assert set(asked["left"]) == {"item", "name", "title", "group", "facts"}
     assert asked["left"]["facts"] == {}
 
 
@@ -200,7 +200,7 @@ def test_gain_comes_with_answers(unlabelled: Source, tmp_path: Path) -> None:
     wait(session, lambda: (session.teacher.gain() or {}).get("current"))
     gain = session.teacher.gain()
     assert gain is not None
-    assert session.teacher.progress()["pairs"] == 25
+    assert session.teacher.progress()["decided"] == 25
     assert gain["n_labels"] == sum(answer.drawn == "random" for answer in session.teacher.file.answers) == 13
     assert gain["sentence"].startswith("Judged on 13 answers about pairs drawn at random, of 25 answers")
     assert gain["low"] <= gain["gain"] <= gain["high"]
@@ -341,20 +341,6 @@ def test_what_cannot_be_decided_is_refused(session: Session) -> None:
         session.decide("nope", "none", session.first)
     with pytest.raises(InputError, match=r"^T"):
         session.decide("look", "none", Look(t=0))
-
-
-def test_classes_can_be_looked_at_but_not_compared(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    kind = rng.integers(3, size=90)
-    chances = rng.dirichlet(np.ones(3), size=90)
-    source = Source(chances, {"view": np.eye(3)[kind] + 0.1 * rng.normal(size=(90, 3))}, task="classification")
-    session = Session(source, tmp_path / "a.jsonl")
-    _, arrays = look_at(session, Look(t=2, column=1))
-    assert len(arrays["score"]) == 90
-    assert not session.facts()["can_teach"]
-    with pytest.raises(InputError, match="higher and lower"):
-        session.question("ann")
-    session.close()
 
 
 def test_settings_without_a_slider_are_kept(source: Source, tmp_path: Path) -> None:

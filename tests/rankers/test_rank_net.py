@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tupi.rankers import RankNet, RankSVM
-from tupi.rankers.rank_net import _batch_loss, _build
+from tupi.rankers.rank_net import PAPER_SHAPES, Training, _batch_loss, _build, paper_network
 from tupi.runtime.errors import InputError
 
 torch = pytest.importorskip("torch")
@@ -92,6 +92,50 @@ def test_patience_ends_training():
     assert short.validation_accuracy_[2, 5] < long.validation_accuracy_[2, 5]
 
 
+def test_the_paper_s_search_has_all_its_shapes_batch_normalisation_and_plain_descent():
+    assert {layers for layers, _ in PAPER_SHAPES} == set(range(2, 9))
+    assert (min(units for _, units in PAPER_SHAPES), max(units for _, units in PAPER_SHAPES)) == (5, 160)
+    network = paper_network(3)
+    assert (network.shapes, network.optimizer, network.random_state) == (PAPER_SHAPES, "descent", 3)
+
+
+def test_plain_descent_moves_each_weight_by_the_gradient_alone(monkeypatch):
+    """One batch by hand: w - rate dL/dw, without momentum, decay or scaling."""
+    X, y = bowl(n=12)
+    net = RankNet(shapes=((2, 5),), optimizer="descent", learning_rate=0.3, batch_size=16, max_epochs=1)
+    before = _build(torch, 3, (2, 5), 0)
+    drawn = []
+    loss = _batch_loss
+    monkeypatch.setattr("tupi.rankers.rank_net._batch_loss", lambda *a: drawn.append(a[3:]) or loss(*a))
+    monkeypatch.setattr("tupi.rankers.rank_net.PAIRS_PER_ITEM", 1)  # one batch
+    net.fit(X, y, X_val=X, y_val=y)
+    ((higher, lower),) = drawn
+    inputs = torch.from_numpy(((X - X.mean(0)) / X.std(0)).astype(np.float32))
+    before.train()
+    loss(torch, before, inputs, higher, lower).backward()
+    for was, now in zip(before.parameters(), net.network_.parameters(), strict=True):
+        np.testing.assert_allclose(now.detach(), (was - 0.3 * was.grad).detach(), atol=1e-6)
+
+
+def test_the_search_by_thirds_gives_up_the_worst_and_goes_on_with_the_best(monkeypatch):
+    (X, y), (X_val, y_val) = bowl(0, 80), bowl(1, 50)
+    asked = []
+    run = Training.run
+    monkeypatch.setattr(Training, "run", lambda self, until: asked.append((until, self.shape)) or run(self, until))
+    shapes = [(2, units) for units in (2, 4, 6, 8, 10, 12, 14)]
+    model = RankNet(shapes, search="thirds", max_epochs=12, patience=12).fit(X, y, X_val=X_val, y_val=y_val)
+    by_round = {until: [shape for when, shape in asked if when == until] for until in (3, 9, 12)}
+    assert by_round[3] == shapes
+    assert [len(by_round[until]) for until in (9, 12)] == [3, 1]
+    early = RankNet(shapes, max_epochs=3, patience=12).fit(X, y, X_val=X_val, y_val=y_val).validation_accuracy_
+    assert set(by_round[9]) == set(sorted(shapes, key=lambda shape: -early[shape])[:3])
+    # What goes on in parts is what training at once gives.
+    (last,) = by_round[12]
+    once = RankNet([last], max_epochs=12, patience=12).fit(X, y, X_val=X_val, y_val=y_val)
+    assert once.validation_accuracy_[last] == model.validation_accuracy_[last]
+    assert model.validation_accuracy_[model.shape_] == max(model.validation_accuracy_.values())
+
+
 def test_same_seed_same_network_whatever_the_threads_and_the_global_state():
     X, y = bowl(n=80)
     first = RankNet(**SMALL).fit(X, y).predict(X)
@@ -162,6 +206,8 @@ def test_importing_the_rankers_does_not_import_torch():
         ({"patience": 0}, "patience must be"),
         ({"validation_fraction": 1.0}, "validation_fraction must be"),
         ({"random_state": None}, "random_state must be"),
+        ({"optimizer": "sgd"}, "optimizer must be one of adam, descent: found 'sgd'"),
+        ({"search": "some"}, "search must be one of all, thirds: found 'some'"),
     ],
 )
 def test_bad_settings_get_a_sentence(settings, words):

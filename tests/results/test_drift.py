@@ -168,3 +168,28 @@ def test_views_that_are_no_tables_are_refused(values):
     assert not result.drift(SCORES[:60], {"a": kinds}).drifted
     with pytest.raises(InputError, match="features"):
         result.drift(SCORES[:60], {"a": values})
+
+
+def test_columns_of_tables_are_found_by_their_headings():
+    """As `predict` finds them; by position, columns in another order were a drift."""
+    headings = ["a", "b", "c"]
+    old, new = (
+        pd.DataFrame(VIEWS["bent"][rows] * [1, 10, 100], columns=headings) for rows in (slice(N), slice(N, 600))
+    )
+    result = tupi.denoise(SCORES[:N], {"bent": old}, method="tupi", n_iter=1)
+    found = result.drift(SCORES[N:], {"bent": new})
+    for turned in (new[["c", "a", "b"]], new.assign(more=1.0)[["b", "more", "c", "a"]]):
+        pd.testing.assert_frame_equal(result.drift(SCORES[N:], {"bent": turned}).table, found.table)
+    with pytest.raises(InputError, match="has no column 'b'"):
+        result.drift(SCORES[N:], {"bent": new[["a", "c"]]})
+
+
+def test_class_columns_are_found_by_their_names():
+    chances = pd.DataFrame({"low": 1 / (1 + np.exp(SCORES)), "mid": 0.1, "high": 1 / (1 + np.exp(-SCORES))})
+    chances = chances.div(chances.sum(axis=1), axis=0)
+    result = tupi.denoise(chances[:N], OLD, method="knn", task="classification")
+    new = chances[N:].reset_index(drop=True)
+    found = result.drift(new, NEW).table
+    pd.testing.assert_frame_equal(result.drift(new[["high", "low", "mid"]], NEW).table, found)
+    with pytest.raises(InputError, match="predictions: found columns low, mid; accepted: those of before"):
+        result.drift(new[["low", "mid"]], NEW)

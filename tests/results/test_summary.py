@@ -193,7 +193,7 @@ def test_what_to_do_follows_the_interval(changes, kind, says):
 
 def test_no_more_labels_are_asked_for_than_there_are_items():
     unclear = evidence(after=0.82, low=-0.02, high=0.06)
-    assert "too small for labels to show" in verdict(scores(400, evidence=unclear)).step
+    assert "too few for labels to show whether the gain is real" in verdict(scores(400, evidence=unclear)).step
     assert "add about 360 labels" in verdict(scores(411, evidence=unclear)).step
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
-from tupi.algorithm.energy import Objective, Vector, view_weights
-from tupi.algorithm.optimizers import MAX_HALVINGS, MOMENTA, HeavyBall
+from tupi.algorithm.energy import Objective, Vector
 
 ROUNDING = 1e-7  # of the energy, as a share of the most that it can be: sums of float32
+MOMENTA = {"gradient": 0.0, "momentum": 0.6}  # the paper's plain descent, and a faster one for many moves per step
+MEMORY = 5  # curvatures that are remembered, across steps of Algorithm 1
+FIRST_MOVE = 0.05  # root mean square of the first move; predictions have deviation one
+MAX_HALVINGS = 25
+LEAST = 1e-200  # length: a run may reject every move, step after step, and must not divide by zero
 
 
 class State(Protocol):
@@ -155,6 +160,29 @@ class Run:
         return Step(self.t, f, self.weights, self.state.dependence, self.energies)
 
 
+def view_weights(dependence: Vector, sigma_w2: float, news: Vector | None = None) -> Vector:
+    """Return w_i(t) of each view from its normalised HSIC with f(t) (label ``e:wupdate``).
+
+    The squared distance is d^2 = 1 - HSIC; differences are taken first, so that a tiny ``sigma_w2`` picks the single
+    most dependent view instead of dividing zero by zero.
+
+    Parameters
+    ----------
+    dependence : ndarray of shape (m,)
+        Normalised HSIC of f(t) with each view.
+    sigma_w2 : float
+        sigma_w^2.
+    news : ndarray of shape (m,), optional
+        What each view has beyond f^I, from 0 for a copy to 1. Then w_i is proportional to
+        news_i exp(-(1 - news_i HSIC_i) / sigma_w2): to be a copy helps as little as to be unrelated.
+    """
+    if news is None:
+        news = np.ones_like(dependence)
+    merit = news * dependence
+    weights = news * np.exp((merit - merit.max()) / sigma_w2)
+    return weights / weights.sum() if weights.any() else np.full(len(weights), 1.0 / len(weights))
+
+
 def advance(runs: Sequence[Run]) -> list[Step]:
     """Take each run once through the loop of Algorithm 1, and return the steps that they come to.
 
@@ -168,8 +196,8 @@ def advance(runs: Sequence[Run]) -> list[Step]:
         until a termination condition is met, at the latest t = T
 
     The first call of a run does what stands before the loop, and each further call what stands in it. When to end is up
-    to the caller, such as `tupi.algorithm.choice.follow`. The runs must share their engine and the number of moves per
-    step: then the embedding is read as often for all of them as for one.
+    to the caller, such as `tupi.algorithm.trajectory.follow`. The runs must share their engine and the number of moves
+    per step: then the embedding is read as often for all of them as for one.
     """
     going = [run for run in runs if run.state is not None]
     for run in runs:
@@ -178,7 +206,7 @@ def advance(runs: Sequence[Run]) -> list[Step]:
     if going:
         weights, lams = [run.weights for run in going], [run.lam for run in going]
         energy = going[0].engine.descent([run.state for run in going], weights, lams)
-        minimizers, n = [run.minimizer for run in going], len(going[0].state.f)
+        minimizers, n = [run.minimizer for run in going], len(going[0].initial)
         falls = _minimize(energy, minimizers, going[0].inner_iter, n, ROUNDING * (1.0 + np.array(lams)))
         for run, state, fall in zip(going, energy.finish(), falls, strict=True):
             run.t, run.state, run.energies = run.t + 1, state, tuple(fall)
@@ -225,3 +253,53 @@ def _minimize(
             energies[m].append(float(new_energies[m]))
         descent.accept(sorted(going))
     return energies
+
+
+class HeavyBall:
+    """How far to go: the state of one run's minimiser, whose gradient steps never raise the energy.
+
+    Lengths are decided before the gradient is known, from the curvature met so far, so that an engine can compute the
+    gradient, move, and sum up for the next energy in a single read of the embedding. A length is the inverse of the
+    largest recent curvature: unlike rules that chase the last curvature (Barzilai and Borwein's), it varies smoothly
+    with the data, so that two engines, or two machines, stay on the same path.
+
+    Vectors are measured per item, so that the number of items does not change the path: a data set and two copies of it
+    take the same steps.
+
+    Parameters
+    ----------
+    momentum : float
+        Share of the last move that is repeated, from 0 to 1.
+
+    Attributes
+    ----------
+    length : float or None
+        What the next gradient is multiplied by; None until a gradient was seen.
+    """
+
+    def __init__(self, momentum: float) -> None:
+        self.momentum = momentum
+        self.length: float | None = None
+        self._curvatures: deque[float] = deque(maxlen=MEMORY)
+
+    def begin(self, gg: float, n: int) -> None:
+        """Set the first length from the squared norm of the first gradient."""
+        self.length = FIRST_MOVE * np.sqrt(n) / max(np.sqrt(gg), np.finfo(float).tiny)
+
+    def learn(self, sy: float, yy: float) -> None:
+        """Take in the curvature between two points, a move s apart whose gradients differ by y."""
+        if sy > 0:
+            self._curvatures.append(yy / sy)
+
+    def accepted(self) -> None:
+        """Choose the next length after a move that lowered the energy."""
+        assert self.length is not None
+        self.length = 1.0 / max(self._curvatures) if self._curvatures else 2 * self.length
+
+    def rejected(self) -> float:
+        """Return a shorter length after a move that raised the energy; it stands for all that was learned before."""
+        assert self.length is not None
+        self.length = max(0.5 * self.length, LEAST)
+        self._curvatures.clear()
+        self._curvatures.append(1.0 / self.length)
+        return self.length

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.embedding.embedding import Embedding, centered, measured_part
+from tupi.embedding.gaussian import PredictionKernel
 from tupi.embedding.hsic import alignment
-from tupi.embedding.predictions import PredictionKernel
 
 Vector: TypeAlias = NDArray[np.float64]
 Matrix: TypeAlias = NDArray[np.float64]
@@ -38,29 +38,6 @@ def both(one: Objective, other: Objective | None) -> Objective:
         return energy + more, gradient + further
 
     return total
-
-
-def view_weights(dependence: Vector, sigma_w2: float, news: Vector | None = None) -> Vector:
-    """Return w_i(t) of each view from its normalised HSIC with f(t) (label ``e:wupdate``).
-
-    The squared distance is d^2 = 1 - HSIC; differences are taken first, so that a tiny ``sigma_w2`` picks the single
-    most dependent view instead of dividing zero by zero.
-
-    Parameters
-    ----------
-    dependence : ndarray of shape (m,)
-        Normalised HSIC of f(t) with each view.
-    sigma_w2 : float
-        sigma_w^2.
-    news : ndarray of shape (m,), optional
-        What each view has beyond f^I, from 0 for a copy to 1. Then w_i is proportional to
-        news_i exp(-(1 - news_i HSIC_i) / sigma_w2): to be a copy helps as little as to be unrelated.
-    """
-    if news is None:
-        news = np.ones_like(dependence)
-    merit = news * dependence
-    weights = news * np.exp((merit - merit.max()) / sigma_w2)
-    return weights / weights.sum() if weights.any() else np.full(len(weights), 1.0 / len(weights))
 
 
 def factor_alignment(Z: Matrix, embedding: Embedding) -> Vector:

@@ -119,7 +119,11 @@ def _check_demand(demo: bool, files: InputFiles) -> None:
         if files.paths:
             raise InputError("--demo: found files beside it; accepted: one of the two.")
         return
-    for name, value in (("SCORES", files.scores), ("--features", files.features), ("--labels", files.labels)):
+    for name, value in (
+        ("SCORES", files.scores),
+        ("--features", files.features),
+        ("--labels", files.labels or files.pairs),
+    ):
         if not value:
             raise InputError(f"{name}: found none; accepted: a file, or --demo to see a comparison without any.")
 

@@ -9,7 +9,7 @@ import click
 
 from tupi.cli.group import TYPED
 from tupi.cli.inputs import check_outputs, input_options
-from tupi.cli.options import metric_option
+from tupi.cli.options import better_scores_option, metric_option, telling_options
 from tupi.inputs.files import SUFFIXES, InputFiles
 from tupi.inputs.files.reading import SEPARATORS
 from tupi.runtime.errors import InputError
@@ -32,9 +32,7 @@ Examples:
 @click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of that method; repeat for more."
 )
-@click.option(
-    "--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="Where the better scores go."
-)
+@better_scores_option
 @click.option(
     "--report", type=click.Path(path_type=Path), metavar="FILE.html", help="Also write a report that opens offline."
 )
@@ -56,13 +54,7 @@ Examples:
     metavar="FOLDER",
     help="With --scheduler: save where the run stands, and go on from there if it was interrupted.",
 )
-@click.option(
-    "--escape-formulas",
-    is_flag=True,
-    help="Put a ' before ids in CSV and TSV files that a spreadsheet would run as formulas (=, +, -, @).",
-)
-@click.option("--quiet", is_flag=True, help="No progress bar and no summary.")
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@telling_options("No progress bar and no summary.")
 def denoise(
     files: InputFiles,
     method: str,
@@ -178,7 +170,7 @@ def denoise(
 def _origin(files: InputFiles, out: Path) -> list[tuple[str, str]]:
     """Return the names of files and the command, for the report."""
     views = [(f"view {name}", path) for name, path in files.features.items()]
-    labels = [("labels", files.labels)] if files.labels else []
+    labels = [(name, path) for name, path in (("labels", files.labels), ("pairs", files.pairs)) if path]
     typed = click.get_current_context().meta[TYPED]
     return [("scores", files.scores), *views, *labels, ("written to", str(out)), ("command", typed)]
 

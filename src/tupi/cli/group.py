@@ -24,7 +24,7 @@ COMMANDS = {
     "compare": "Try all methods on the predictions in SCORES, and judge each by labels that it did not see.",
     "demo": "Show what tupi does, on 1,797 handwritten digits, in under a minute.",
     "hsic": "Print the Hilbert-Schmidt independence criterion of the features in X and Y.",
-    "serve": 'Open a local page for the predictions in SCORES: look, answer "which is higher?", decide, export.',
+    "serve": "Open a local page for the predictions in SCORES: look, answer questions about items, decide, export.",
     "reproduce": "Remake the paper's tables and figures.",
 }
 

@@ -79,7 +79,11 @@ def input_options(required: bool) -> Callable[[Command], Command]:
         click.option(
             "--labels",
             metavar="FILE",
-            help="What is known: ids and values, one value per item (empty: unknown), or columns 'higher' and 'lower'.",
+            help="What is known: ids and values, one value per item (empty: unknown), or columns 'higher' and 'lower'. "
+            "Columns 'rater' and 'weight' say who gave a label, and what it counts.",
+        ),
+        click.option(
+            "--pairs", metavar="FILE", help="Comparisons beside the values of --labels: columns 'higher' and 'lower'."
         ),
         click.option(
             "--score",
@@ -106,7 +110,7 @@ def input_options(required: bool) -> Callable[[Command], Command]:
     def decorate(command: Command) -> Command:
         @wraps(command)
         def with_files(scores: str | None, features: tuple[str, ...], **others: Any) -> None:
-            columns = {name: others.pop(name) for name in ("labels", "score", "label", "group", *COLUMNS)}
+            columns = {name: others.pop(name) for name in ("labels", "pairs", "score", "label", "group", *COLUMNS)}
             command(files=InputFiles(scores or "", named_paths(features), **columns), **others)
 
         decorated: Command = with_files

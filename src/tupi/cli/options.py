@@ -30,3 +30,28 @@ def metric_option(command: Callable[..., None]) -> Callable[..., None]:
         help="What the gain is told in: pairwise, ndcg@10, map, auc, r2, rmse, mae, accuracy, balanced_accuracy, "
         "log_loss, brier; by default the first of the task.",
     )(command)
+
+
+def better_scores_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command --out, the file of better scores."""
+    kind = click.Path(path_type=Path)
+    return click.option("--out", required=True, type=kind, metavar="FILE", help="Where the better scores go.")(command)
+
+
+def telling_options(quiet: str) -> Decorator:
+    """Return the options of how a command tells what it made, given the text for --help of --quiet."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in (
+            click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON."),
+            click.option("--quiet", is_flag=True, help=quiet),
+            click.option(
+                "--escape-formulas",
+                is_flag=True,
+                help="Put a ' before ids in CSV and TSV files that a spreadsheet would run as formulas (=, +, -, @).",
+            ),
+        ):
+            command = option(command)
+        return command
+
+    return decorate

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from tupi.cli.inputs import check_outputs, matching_options, named_paths
+from tupi.cli.options import better_scores_option, telling_options
 from tupi.inputs.files import SUFFIXES, InputFiles
 from tupi.runtime.errors import InputError
 
@@ -29,16 +30,8 @@ Examples:
 )
 @click.option("--score", multiple=True, metavar="COLUMN", help="Score column of SCORES; repeat for classes.")
 @matching_options
-@click.option(
-    "--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="Where the better scores go."
-)
-@click.option(
-    "--escape-formulas",
-    is_flag=True,
-    help="Put a ' before ids in CSV and TSV files that a spreadsheet would run as formulas (=, +, -, @).",
-)
-@click.option("--quiet", is_flag=True, help="No summary.")
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@better_scores_option
+@telling_options("No summary.")
 def predict(
     run: Path,
     scores: str,

@@ -70,6 +70,8 @@ def facts(result: Denoised, inputs: Inputs, written: dict[str, str], warned: lis
         "matched_by_order": list(inputs.by_order),
         "read": list(inputs.understood),
         "columns": result.columns.to_dict(orient="records"),
+        "raters": None if result.raters is None else result.raters.to_dict(orient="index"),
+        "agreement": None if result.agreement is None else result.agreement.to_dict(orient="records"),
         "view_gains": None if (gains := result.quick_gains) is None else gains.to_dict(orient="index"),
     }
 

@@ -20,11 +20,11 @@ Examples:
 
 @click.command(epilog=EXAMPLE)
 @click.argument("what", nargs=-1, required=True, metavar="WHAT...")
-@whole_number("--seeds", 10, "How many seeds, from 0.", least=1)
+@whole_number("--seeds", 10, "How many seeds, from 0; what only explains a table takes fewer.", least=1)
 @click.option(
     "--data",
     metavar="NAME,NAME,...",
-    help="Which datasets: mfeat, pubfig, osr, sarcos, shoes, awa, zap50k. Without it, the first four.",
+    help="Which datasets: mfeat, pubfig, osr, sarcos, shoes, awa, zap50k, zap50k-coarse. Without it, the first four.",
 )
 @output_folder("reproduction", "Where results.md, its pictures and the finished cells go.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes at once; without it, one per core.")
@@ -33,7 +33,7 @@ def reproduce(what: tuple[str, ...], seeds: int, data: str | None, out: Path, wo
     """Remake the paper's tables and figures.
 
     WHAT is one or more of table1, table2, accuracy, significance, surface, combination, unlabelled,
-    readings, scaling, or all.
+    readings, invdyn, remarks, networks, scaling, or all.
 
     Each finished cell (a target of a dataset under a seed) is written to FOLDER/cells at once, and a run that was
     stopped resumes there. Cells that were made under other settings are made again. Files are found through the

@@ -59,7 +59,7 @@ def denoise_on_cluster(
         Of `tupi.denoise`.
     """
     import tupi
-    from tupi.cluster.detect import check_installed
+    from tupi.cluster.cluster import check_installed
 
     check_installed()
     if out.suffix or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
@@ -72,6 +72,8 @@ def denoise_on_cluster(
     from tupi.inputs.views import called_view
 
     runnable(method)  # complains before anything is read
+    if files.pairs is not None:
+        raise InputError("--pairs: found with Dask; accepted there: --labels alone, which may hold comparisons.")
     ids = None if files.id_column is None else Ids.of(files.scores, files.id_column)
     scores = as_rows("predictions", files.scores, list(files.score) or _others(files.scores, files.id_column))
     views = {}

@@ -36,6 +36,7 @@ Examples:
 @click.option("--demo", is_flag=True, help="Show the demonstration's data instead of files.")
 @click.option("--images", metavar="FOLDER", help="Pictures called like the items, with or without their suffix.")
 @click.option("--image-column", metavar="COLUMN", help="Column of SCORES that names each item's picture.")
+@click.option("--title-column", metavar="COLUMN", help="Column of SCORES with what people call each item.")
 @click.option("--answers", metavar="FILE", help="Where answers are appended.  [default: answers.jsonl beside SCORES]")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Port; 0 takes a free one.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
@@ -52,13 +53,14 @@ def serve(
     demo: bool,
     images: str | None,
     image_column: str | None,
+    title_column: str | None,
     answers: str | None,
     port: int,
     host: str,
     allow_remote: bool,
     no_browser: bool,
 ) -> None:
-    """Open a local page for the predictions in SCORES: look, answer "which is higher?", decide, export.
+    """Open a local page for the predictions in SCORES: look, answer questions about items, decide, export.
 
     Files are read as by `tupi denoise`. Answers are appended to a file as they are given; a later run with the same
     file continues. The page is served to this machine alone, at an address with a secret token.
@@ -69,7 +71,7 @@ def serve(
             "token can then see ids, scores, pictures and file names, and answer. Nothing is encrypted."
         )
     _check_packages()
-    from tupi.page.server import Running
+    from tupi.page.running import Running
     from tupi.page.session import Session
     from tupi.page.source import read_source
 
@@ -82,7 +84,7 @@ def serve(
     else:
         if not (files.scores and files.features):
             raise InputError("SCORES: accepted: a file of scores and --features, or --demo.")
-        source = read_source(files, task, impute, seed, images, image_column)
+        source = read_source(files, task, impute, seed, images, image_column, title_column)
         file = Path(answers) if answers else Path(files.scores.partition(".npz:")[0]).parent / "answers.jsonl"
     if not file.parent.is_dir():
         raise InputError(f"--answers: there is no folder {file.parent}; accepted: a file in a folder that exists.")
@@ -115,11 +117,13 @@ def _check_packages() -> None:
 
 
 def _demo_source(seed: int) -> Source:
-    from tupi.page.demo_files import write_demo_files
+    from dataclasses import replace
+
+    from tupi.page.demo_files import ABOUT, write_demo_files
     from tupi.page.source import read_source
 
     origin, pictures = write_demo_files(Path("demo-output/page"))
-    return read_source(origin, random_state=seed, images=pictures)
+    return replace(read_source(origin, random_state=seed, images=pictures), about=ABOUT)
 
 
 def _first(method: str, params: dict[str, Any]) -> tuple[Tupi, Look | None]:

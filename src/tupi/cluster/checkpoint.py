@@ -18,14 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.algorithm.denoiser import Step
-from tupi.algorithm.engines.table import Table
-from tupi.cluster.engine import Blocks, DaskEngine, DaskState, gathered
-from tupi.cluster.moves import Trial
+from tupi.algorithm.engines.fused import FusedEngine, FusedState, together
+from tupi.algorithm.engines.landscape import Table
+from tupi.algorithm.engines.moves import Trial
+from tupi.cluster.home import OnCluster
 from tupi.cluster.search import NOTHING, Best, Search
+from tupi.embedding.embedding import Embedding
 from tupi.runtime.atomic import replacing
 from tupi.runtime.errors import InputError
 
-FORMAT = 4  # 3 had no checksums; 2 kept labelled predictions standardised; 1 knew its data by mean and spread only
+# 4 kept moments of positions, too; 3 had no checksums; 2 kept labelled predictions standardised; 1 knew its data by
+# mean and spread only.
+FORMAT = 5
 KEPT = 2  # checkpoints
 Array = NDArray[Any]
 
@@ -88,13 +92,13 @@ class Checkpoint:
     def _saved(self) -> list[Path]:
         return sorted(path.parent for path in self.folder.glob("step-*/state.npz"))
 
-    def resume(self, search: Search, engine: DaskEngine) -> int:
+    def resume(self, search: Search, engine: FusedEngine) -> int:
         """Bring a search to where the last whole checkpoint left it; return the step, 0 if there is none."""
         for folder in reversed(self._saved()):
             opened = _opened(folder)
             if opened is not None:
                 self._check(opened[1])
-                if _whole(engine.blocks, folder, opened[1]["checksums"]):
+                if _whole(_home(engine.embedding), folder, opened[1]["checksums"]):
                     return self._take(search, engine, folder, *opened)
             self.damaged.append(folder.name)
         return 0
@@ -113,7 +117,7 @@ class Checkpoint:
             )
 
     def _take(
-        self, search: Search, engine: DaskEngine, folder: Path, arrays: dict[str, Array], meta: dict[str, Any]
+        self, search: Search, engine: FusedEngine, folder: Path, arrays: dict[str, Array], meta: dict[str, Any]
     ) -> int:
         """Bring a search to where a checkpoint left it; return the step."""
         for k, (trajectory, run) in enumerate(zip(search.trajectories, search.runs, strict=True)):
@@ -126,11 +130,11 @@ class Checkpoint:
             run.t = meta["t"][k]
             run.minimizer.length = meta["length"][k]
             run.minimizer._curvatures.extend(meta["curvatures"][k])
-        trials = _read(engine.blocks, folder, "block")
+        trials = _read(_home(engine.embedding), folder, "block")
         for row, k in enumerate(meta["live"]):
             search.runs[k].state = _state(engine, arrays, f"state-{k}", trials, len(meta["live"]), row)
         if meta["best"] is not None:
-            trials = _read(engine.blocks, folder, "best")
+            trials = _read(_home(engine.embedding), folder, "best")
             setting, t = meta["best"]
             search.best = Best(setting, t, _state(engine, arrays, "best", trials, 1, 0))
         return max(meta["t"])
@@ -145,15 +149,15 @@ class Checkpoint:
         folder = self.folder / f"step-{t:05d}"
         folder.mkdir(exist_ok=True)
         checksums: dict[str, list[str]] = {}
-        blocks = runs[0].state.blocks
-        trials, checksums["block"] = _through_files(blocks, gathered([run.state for run in runs]), folder, "block")
+        home = _home(runs[0].state.embedding)
+        trials, checksums["block"] = _through_files(home, list(together([run.state for run in runs])), folder, "block")
         arrays: dict[str, Any] = {}
         for row, (k, run) in enumerate(zip(live, runs, strict=True)):
-            run.state = replace(run.state, trials=trials, rows=len(runs), run=row, moved=False)
+            run.state = replace(run.state, trials=trials, runs=len(runs), run=row)
             arrays |= _arrays(run.state, f"state-{k}")
         if search.best is not None:
             state = search.best.state
-            best, checksums["best"] = _through_files(state.blocks, state.trials, folder, "best")
+            best, checksums["best"] = _through_files(home, list(state.trials), folder, "best")
             state = replace(state, trials=best)
             search.best = replace(search.best, state=state)
             arrays |= _arrays(state, "best")
@@ -180,28 +184,32 @@ class Checkpoint:
         }
 
 
-def _arrays(state: DaskState, name: str) -> dict[str, Array]:
+def _arrays(state: FusedState, name: str) -> dict[str, Array]:
     table = state.table
     return {
         f"{name}-table": np.array([table.low, table.per_unit, table.points, table.sigma2, table.rank]),
         f"{name}-sums": state.sums,
         f"{name}-tally": state.tally,
-        f"{name}-powers": state.powers,
         f"{name}-ends": state.ends,
     }
 
 
 def _state(
-    engine: DaskEngine, arrays: dict[str, Array], name: str, trials: list[Any], rows: int, row: int
-) -> DaskState:
+    engine: FusedEngine, arrays: dict[str, Array], name: str, trials: list[Any], rows: int, row: int
+) -> FusedState:
     low, per_unit, points, sigma2, rank = arrays[f"{name}-table"]
     table = Table(float(low), float(per_unit), int(points), float(sigma2), int(rank))
-    sums = (arrays[f"{name}-{part}"] for part in ("sums", "tally", "powers", "ends"))
-    return DaskState(engine.blocks, trials, rows, row, False, table, *sums)
+    sums = (arrays[f"{name}-{part}"] for part in ("sums", "tally", "ends"))
+    return FusedState(engine.embedding, trials, rows, row, table, *sums)
 
 
-def _paths(blocks: Blocks, folder: Path, name: str) -> list[Path]:
-    return [folder / f"{name}-{b:05d}.npy" for b in range(len(blocks.counts))]
+def _home(embedding: Embedding) -> OnCluster:
+    assert isinstance(embedding.home, OnCluster)
+    return embedding.home
+
+
+def _paths(home: OnCluster, folder: Path, name: str) -> list[Path]:
+    return [folder / f"{name}-{b:05d}.npy" for b in range(len(home.items))]
 
 
 def _opened(folder: Path) -> tuple[dict[str, Array], dict[str, Any]] | None:
@@ -214,19 +222,19 @@ def _opened(folder: Path) -> tuple[dict[str, Array], dict[str, Any]] | None:
         return None
 
 
-def _whole(blocks: Blocks, folder: Path, checksums: dict[str, list[str]]) -> bool:
+def _whole(home: OnCluster, folder: Path, checksums: dict[str, list[str]]) -> bool:
     """Return whether the files of all blocks hold what was written."""
-    paths = [path for name in checksums for path in _paths(blocks, folder, name)]
+    paths = [path for name in checksums for path in _paths(home, folder, name)]
     written = [checksum for each in checksums.values() for checksum in each]
-    return all(blocks.client.gather(blocks.client.map(is_whole, paths, written, pure=False)))
+    return all(home.client.gather(home.client.map(is_whole, paths, written, pure=False)))
 
 
-def _through_files(blocks: Blocks, trials: list[Any], folder: Path, name: str) -> tuple[list[Any], list[str]]:
+def _through_files(home: OnCluster, trials: list[Any], folder: Path, name: str) -> tuple[list[Any], list[str]]:
     """Write positions; return them as read back, all that Dask then has to remember, and their fingerprints."""
-    paths = _paths(blocks, folder, name)
-    checksums = blocks.client.gather(blocks.client.map(write_positions, trials, paths, pure=False))
-    return _read(blocks, folder, name), checksums
+    paths = _paths(home, folder, name)
+    checksums = home.client.gather(home.client.map(write_positions, trials, paths, pure=False))
+    return _read(home, folder, name), checksums
 
 
-def _read(blocks: Blocks, folder: Path, name: str) -> list[Any]:
-    return blocks.client.map(read_positions, _paths(blocks, folder, name), pure=False)
+def _read(home: OnCluster, folder: Path, name: str) -> list[Any]:
+    return home.client.map(read_positions, _paths(home, folder, name), pure=False)

@@ -1,4 +1,7 @@
-"""The cluster that does the work: one that is there, or a local one that lives as long as the call."""
+"""The cluster that does the work: whether a call is one for it, and which one it is.
+
+It is one that is there, or a local one that lives as long as the call. Dask is imported only if it is needed.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tupi.inputs.views import any_lazy
 from tupi.methods.base import check_positive
 from tupi.runtime.errors import InputError
-from tupi.runtime.memory import as_bytes
+from tupi.runtime.storage import as_bytes
 
 
 @dataclass(frozen=True)
@@ -104,3 +108,20 @@ def described(client: Any) -> str:
     workers = len(info["workers"])
     watched = importlib.util.find_spec("bokeh") is not None
     return f"{workers} worker{'s' * (workers != 1)}" + (f", dashboard {client.dashboard_link}" if watched else "")
+
+
+def wants_dask(predictions: Any, features: Any, method: Any, client: Any) -> bool:
+    """Whether predictions or a view are Dask collections or Zarr arrays, or the engine or a client is asked for."""
+    return getattr(method, "engine", None) == "dask" or client is not None or any_lazy(predictions, features)
+
+
+def check_installed() -> None:
+    """Complain if Dask is missing."""
+    for package in ("dask", "distributed"):
+        if importlib.util.find_spec(package) is None:
+            raise InputError(f"engine: 'dask' needs {package}: pip install 'tupi[distributed]'.")
+
+
+def broadcast(thing: Any) -> Any:
+    """Return what it is given: a task of its own, so that workers pass it on and anyone can compute it again."""
+    return thing

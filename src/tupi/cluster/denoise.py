@@ -4,26 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from tupi.algorithm.choice import follow
-from tupi.algorithm.trajectory import Watch
-from tupi.cluster import prepare
+from tupi.algorithm.engines.fused import FusedEngine, FusedState
+from tupi.algorithm.trajectory import Watch, follow
 from tupi.cluster.auto import denoise_with_auto
-from tupi.cluster.blocks import diagonals
 from tupi.cluster.checkpoint import Checkpoint, fingerprint
 from tupi.cluster.cluster import ClusterOptions, connected, described
-from tupi.cluster.engine import Blocks, DaskEngine, DaskState
+from tupi.cluster.coded import coded
+from tupi.cluster.dependence import measured, prediction_width
+from tupi.cluster.home import OnCluster, restored
 from tupi.cluster.labelled import LabelledOnWorkers
+from tupi.cluster.problem import Distributed, read
 from tupi.cluster.reading import as_rows, named_rows
-from tupi.cluster.result import DistributedDenoised, column, kept_vector, lazy_vector, restored
+from tupi.cluster.result import DistributedDenoised, given_shape, kept_vector, lazy_vector
 from tupi.cluster.search import OnWorkers, Search
-from tupi.embedding.hsic import KernelMoments, dependence_table, p_value
-from tupi.inputs.labels import Labels, as_labels
+from tupi.embedding.embedding import embed_blocks, gaussian_maps
+from tupi.embedding.restoring import in_scale
+from tupi.inputs.checked_labels import as_labels
+from tupi.inputs.labels import Labels
 from tupi.inputs.problem import TASKS
 from tupi.judging.evidence import Evidence
 from tupi.methods.auto.auto import Auto
@@ -46,13 +49,13 @@ def denoise_distributed(
     callback: Watch | None,
     impute: str | None,
     progress: Progress,
-    options: ClusterOptions,
+    cluster: ClusterOptions,
 ) -> DistributedDenoised:
     """Improve predictions with features, both in blocks on a cluster; see `tupi.denoise`."""
     chosen = runnable(method)
     if isinstance(chosen, Auto):
         return denoise_with_auto(
-            predictions, features, labels, chosen, task, random_state, callback, impute, progress, options
+            predictions, features, labels, chosen, task, random_state, callback, impute, progress, cluster
         )
     notes: tuple[str, ...] = ()
     if task != "ranking":
@@ -61,21 +64,27 @@ def denoise_distributed(
         )
     if impute is not None:
         raise InputError(f"impute: found {impute!r} with Dask; accepted: None, after filling in values yourself.")
-    with connected(options.client, options.memory_limit) as client:
+    with connected(cluster.client, cluster.memory_limit) as client:
         progress(f"Reading on {described(client)}")
-        problem = prepare.read(client, as_rows("predictions", predictions), named_rows(features))
+        problem = read(client, as_rows("predictions", predictions), named_rows(features))
         checked = as_labels(labels, problem.n)
         settings = chosen.settings(checked is not None)
-        blocks = prepare.embed(problem, chosen._options(random_state), progress)
-        sigma2 = prepare.prediction_width(blocks, chosen.prediction_bandwidth)
-        engine = DaskEngine(blocks, sigma2, chosen.rank)
-        labelled = None if checked is None else LabelledOnWorkers(blocks, problem.bounds, checked, task, random_state)
-        search = Search.of(settings, engine, labelled or OnWorkers())
+        home, names = OnCluster(problem, by_prediction=True), list(problem.views)
+        options = chosen._options(random_state)
+        say = partial(_say_view, progress)
+        maps = gaussian_maps(OnCluster(problem), names, options, say)
+        progress("Embedding views")
+        embedding = embed_blocks(home, names, maps, options, coded)
+        f = home.column(_standard, home.predictions(), standard=problem.standard)
+        sigma2 = prediction_width(home, f.parts(), problem.ends, chosen.prediction_bandwidth)
+        engine = FusedEngine(embedding, problem.ends, sigma2, chosen.rank)
+        labelled = None if checked is None else LabelledOnWorkers(home, checked, task, random_state)
+        search = Search.of(settings, engine, f, labelled or OnWorkers())
         checkpoint: Checkpoint | None = None
         progress(f"Denoising on {described(client)}")
-        if options.checkpoint is not None:
+        if cluster.checkpoint is not None:
             key = _key(problem, settings, checked, random_state)
-            checkpoint = Checkpoint(options.checkpoint, options.checkpoint_every, key)
+            checkpoint = Checkpoint(cluster.checkpoint, cluster.checkpoint_every, key)
             t = checkpoint.resume(search, engine)
             notes = (*notes, *(f"Checkpoint {name} was damaged and left aside." for name in checkpoint.damaged))
             if t:
@@ -102,10 +111,10 @@ def denoise_distributed(
         progress("Measuring dependence")
         steps = search.trajectories[k].steps[: t + 1]
         return DistributedDenoised(
-            predictions=_predictions(problem, blocks, final, owned=options.client is None),
-            initial=lazy_vector(column, problem.score_blocks, np.diff(problem.bounds).tolist()),
-            weights=weights_table(steps, list(problem.views), t > 0),
-            dependence=_dependence(blocks, engine.begin(), final, list(problem.views)),
+            predictions=_predictions(home, final, owned=cluster.client is None),
+            initial=lazy_vector(given_shape, problem.scores, np.diff(problem.bounds).tolist()),
+            weights=weights_table(steps, names, t > 0),
+            dependence=measured(engine.begin(f), final),
             evidence=evidence,
             method=chosen.name,
             params=settings[k].params() | {"n_iter": t, "engine": "dask", "random_state": random_state},
@@ -113,7 +122,7 @@ def denoise_distributed(
             task=task,
             notes=notes,
             changed=t > 0,
-            client=client if options.client is not None else None,
+            client=client if cluster.client is not None else None,
         )
 
 
@@ -135,42 +144,34 @@ def runnable(method: Method) -> Tupi | Auto:
     return replace(method, kernel="gaussian")
 
 
-def _key(problem: prepare.Distributed, settings: list[Tupi], labels: Labels | None, random_state: int) -> str:
+def _say_view(progress: Progress, name: str) -> None:
+    progress(f"Finding basis points of view {name}")
+
+
+def _standard(rows: None, values: Array, *, standard: tuple[float, float, float]) -> Array:
+    unit, mean, deviation = standard
+    return (values / unit - mean) / deviation
+
+
+def _key(problem: Distributed, settings: list[Tupi], labels: Labels | None, random_state: int) -> str:
     """Return the fingerprint of everything that decides the result: settings, labels, and the content of all blocks."""
-    known = [] if labels is None else [np.asarray(part) for part in vars(labels).values() if part is not None]
+    parts = [] if labels is None else vars(labels).values()
+    known = [part for part in parts if isinstance(part, np.ndarray)]
     texts = [list(problem.views), [setting.params() for setting in settings], random_state]
-    return fingerprint(*texts, problem.bounds, *known, *problem.client.gather(prepare.on_blocks(problem, fingerprint)))
+    return fingerprint(*texts, problem.bounds, *known, *problem.client.gather(problem.on_blocks(fingerprint)))
 
 
-def _predictions(problem: prepare.Distributed, blocks: Blocks, final: DaskState | None, owned: bool) -> Any:
+def _predictions(home: OnCluster, final: FusedState | None, owned: bool) -> Any:
     """Return the predictions in the input's scale as a Dask array, in files if the cluster is about to end."""
+    problem = home.problem
     sizes = np.diff(problem.bounds).tolist()
     if final is None:
-        return lazy_vector(column, problem.score_blocks, sizes)
-    unit, mean, deviation = blocks.standard
-    table = final.table
-    numbers = {"low": table.low, "per_unit": table.per_unit, "scale": deviation * unit, "shift": mean * unit}
-    parts = blocks.each(restored, final.places, **numbers)
-    return kept_vector(blocks.client, parts, sizes, owned)
+        return lazy_vector(given_shape, problem.scores, sizes)
+    scale, shift = (np.array([one]) for one in problem.scale)
+    back = partial(_back, scale=scale, shift=shift)
+    parts = home.client.map(restored, problem.opened, home.items, final.f.parts(), back=back, pure=False)
+    return kept_vector(home.client, parts, sizes, owned)
 
 
-def _dependence(blocks: Blocks, initial: DaskState, final: DaskState | None, names: list[str]) -> pd.DataFrame:
-    """Return normalised HSIC of each view with the predictions before and after, by the views' kernels of the run.
-
-    The p-value is of all items, times the number of views: a sample of them by content would take a sort of all.
-    """
-    found = blocks.total(blocks.each(diagonals, offsets=blocks.offsets))
-    views = [KernelMoments(blocks.n, 1.0, *each) for each in found.T]
-    before = _again(blocks, initial)
-    after = before if final is None else _again(blocks, final)
-    p_values = [
-        min(1.0, len(views) * p_value(float(d), before.moments(), view))
-        for d, view in zip(before.dependence, views, strict=True)
-    ]
-    return dependence_table(names, before.dependence, after.dependence, p_values)
-
-
-def _again(blocks: Blocks, state: DaskState) -> DaskState:
-    """Return a state under the width that `tupi.hsic` takes, so that figures of different methods compare."""
-    here = replace(blocks, ends=state.table.prediction(state.ends))
-    return DaskEngine(here, state.width_rule()).at(state)
+def _back(column: Array, scale: Array, shift: Array) -> Array:
+    return in_scale(column[:, None], scale, shift, probabilities=False)

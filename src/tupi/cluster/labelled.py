@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.algorithm.choice import Vote
 from tupi.algorithm.denoiser import Step
-from tupi.algorithm.trajectory import Trajectory
-from tupi.cluster.blocks import Block
-from tupi.cluster.engine import Blocks, DaskState, LazyPredictions
-from tupi.cluster.moves import values_at
+from tupi.algorithm.trajectory import Trajectory, Vote
+from tupi.cluster.home import Column, OnCluster
+from tupi.cluster.problem import Opened
 from tupi.cluster.search import OnWorkers
 from tupi.inputs.labels import Labels, labelled_items, n_labels, relabel
 from tupi.inputs.problem import Problem
@@ -23,11 +21,16 @@ from tupi.judging.folds import label_folds
 Array = NDArray[Any]
 
 
-def look_up(block: Block, rows: Array) -> tuple[Array, Array]:
+def look_up(block: Opened, items: Array, rows: Array) -> tuple[Array, Array]:
     """Return the predictions of some rows of a block, and their number among those that take part (-1: they do not)."""
-    ranks = np.full(len(block.initial), -1)
-    ranks[block.items] = np.arange(len(block.items))
-    return block.initial[rows], ranks[rows]
+    ranks = np.full(len(block[0]), -1)
+    ranks[items] = np.arange(len(items))
+    return block[0][rows, 0], ranks[rows]
+
+
+def values_at(columns: Sequence[tuple[Callable[..., Array], Sequence[Any], dict[str, Any]]], ranks: Array) -> Array:
+    """Return the numbers that some items of a block have in columns, given how each column is computed."""
+    return np.array([function(None, *kept, **common)[ranks] for function, kept, common in columns])
 
 
 class LabelledOnWorkers(OnWorkers):
@@ -35,10 +38,8 @@ class LabelledOnWorkers(OnWorkers):
 
     Parameters
     ----------
-    blocks : Blocks
+    home : OnCluster
         All items.
-    bounds : ndarray of int
-        Where blocks begin.
     labels : Values or Pairs
         Checked labels.
     task : str
@@ -52,35 +53,31 @@ class LabelledOnWorkers(OnWorkers):
         The labelled items alone, without their views.
     """
 
-    def __init__(self, blocks: Blocks, bounds: Array, labels: Labels, task: str, random_state: int) -> None:
-        items = labelled_items(labels)
-        self._labels, self.random_state = relabel(labels, items), random_state
-        self._blocks, home = blocks, np.searchsorted(bounds, items, side="right") - 1
-        self._homes = np.unique(home)
-        rows = [items[home == b] - bounds[b] for b in self._homes]
-        client = blocks.client
-        found = client.gather(client.map(look_up, [blocks.futures[b] for b in self._homes], rows, pure=False))
+    def __init__(self, home: OnCluster, labels: Labels, task: str, random_state: int) -> None:
+        items, bounds, opened = labelled_items(labels), home.problem.bounds, home.problem.opened
+        self._labels, self.random_state, self._home = relabel(labels, items), random_state, home
+        block = np.searchsorted(bounds, items, side="right") - 1
+        self._blocks = np.unique(block)
+        asked = [(opened[b], home.items[b], items[block == b] - bounds[b]) for b in self._blocks]
+        found = home.client.gather(home.client.map(look_up, *zip(*asked, strict=True), pure=False))
         self.problem = Problem(np.concatenate([values for values, _ in found]), (), self._labels, task)
         self._ranks = [ranks[ranks >= 0] for _, ranks in found]
         self._taking_part = np.concatenate([ranks for _, ranks in found]) >= 0
 
     def labelled(self, steps: Sequence[Step]) -> list[Array]:
         """Return the predictions of the labelled items, in the input's scale, for each of some new steps."""
-        moved = [cast(LazyPredictions, step.f).state for step in steps if step.t]
-        values = iter(self._values(moved) if moved else ())
+        values = iter(self._values([cast(Column, step.f) for step in steps if step.t]))
         return [next(values) if step.t else self.problem.initial for step in steps]
 
-    def _values(self, states: Sequence[DaskState]) -> list[Array]:
-        client = self._blocks.client
-        places = [[state.places[b] for state in states] for b in self._homes]
-        parts = client.gather(client.map(values_at, places, self._ranks, pure=False))
-        unit, mean, deviation = self._blocks.standard
-        found = []
-        for state, x in zip(states, np.concatenate(parts, axis=1), strict=True):
+    def _values(self, columns: Sequence[Column]) -> Iterator[Array]:
+        if not columns:
+            return
+        client, (scale, shift) = self._home.client, self._home.problem.scale
+        asked = [[(one.function, [kept[b] for kept in one.kept], one.common) for one in columns] for b in self._blocks]
+        for found in np.concatenate(client.gather(client.map(values_at, asked, self._ranks, pure=False)), axis=1):
             values = self.problem.initial.copy()
-            values[self._taking_part] = state.table.prediction(x) * (deviation * unit) + mean * unit
-            found.append(values)
-        return found
+            values[self._taking_part] = found * scale + shift
+            yield values
 
     def votes(self, trajectories: Sequence[Trajectory], patience: int) -> list[Vote]:
         """Return the votes of all labels, which choose, and of those of each fold that judges.

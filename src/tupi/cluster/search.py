@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tupi.algorithm.denoiser import Run, Step
+from tupi.algorithm.engines.fused import FusedEngine, FusedState, together
 from tupi.algorithm.trajectory import Home, Trajectory
-from tupi.cluster.engine import DaskEngine, DaskState, gathered
 from tupi.methods.tupi import Tupi
 
 NOTHING = np.zeros(0)  # in place of predictions that are not kept
@@ -34,7 +35,7 @@ class Best:
 
     setting: int
     t: int
-    state: DaskState
+    state: FusedState
 
 
 @dataclass(eq=False)
@@ -53,9 +54,9 @@ class Search:
     best: Best | None = None
 
     @classmethod
-    def of(cls, settings: Sequence[Tupi], engine: DaskEngine, home: Home) -> Search:
-        """Return the search among some settings, before its first step."""
-        return cls([Trajectory(home, [setting.run(engine, engine.begin().f)]) for setting in settings])
+    def of(cls, settings: Sequence[Tupi], engine: FusedEngine, f: Any, home: Home) -> Search:
+        """Return the search among some settings from some predictions, before its first step."""
+        return cls([Trajectory(home, [setting.run(engine, f)]) for setting in settings])
 
     @property
     def runs(self) -> list[Run]:
@@ -69,4 +70,4 @@ class Search:
         """
         if t and (self.best is None or (self.best.setting, self.best.t) != (setting, t)):
             state = self.runs[setting].state
-            self.best = Best(setting, t, replace(state, trials=gathered([state]), rows=1, run=0, moved=False))
+            self.best = Best(setting, t, replace(state, trials=together([state]), runs=1, run=0))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, cho_factor, cho_solve, lapack
 
+TILE = 256  # rows and columns of a table that are mirrored at once
 Precision = TypeVar("Precision", bound=np.floating)
 
 
@@ -101,4 +102,10 @@ class GraphKernel:
 
 def mirrored(lower: NDArray[Precision]) -> NDArray[Precision]:
     """Return a symmetric table, given its lower triangle; what is above is not looked at."""
-    return np.tril(lower) + np.tril(lower, -1).T
+    found = lower.copy()
+    for start in range(0, len(lower), TILE):  # by tiles, of which the cache holds two
+        for end in range(start, len(lower), TILE):
+            tile = np.s_[end : end + TILE, start : start + TILE]
+            part = lower[tile] if end > start else np.tril(lower[tile]) + np.tril(lower[tile], -1).T
+            found[tile[::-1]] = part.T
+    return found

@@ -17,11 +17,13 @@ small matrices.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tupi.runtime.compiling import compiled
+from tupi.runtime.threads import in_order
 
 MOST = 2000  # anchors: of up to so many items, each is one
 NEAREST = 30  # anchors of an item
@@ -114,10 +116,9 @@ class Anchors:
         """Return squared distances over the views that both have, times m over their number; infinite if none."""
         if points.present.all() and self.present.all():
             # |x|^2 - 2 x c + |c|^2 as one product of matrices: further passes over so many entries would take longer.
-            X, C = points.columns, self.columns
+            X = points.columns
             left = np.column_stack([X, np.einsum("ij,ij->i", X, X), np.ones(len(X), X.dtype)])
-            right = np.column_stack([-2 * C, np.ones(len(C), C.dtype), np.einsum("ij,ij->i", C, C)])
-            return left @ right.T  # rounding may leave it a little below zero
+            return left @ self._right.T  # rounding may leave it a little below zero
         product = points.columns @ self.columns.T
         product *= -2
         starts, kind = self.offsets[:-1], product.dtype
@@ -128,6 +129,26 @@ class Anchors:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(shared > 0, np.maximum(product, 0) * (len(starts) / shared), np.inf).astype(kind)
 
+    @cached_property
+    def _right(self) -> Array:
+        """What every point's row is multiplied by."""
+        C = self.columns
+        return np.column_stack([-2 * C, np.ones(len(C), C.dtype), np.einsum("ij,ij->i", C, C)])
+
+    @property
+    def at_once(self) -> int:
+        """How many points' distances stay in the cache until they are read again."""
+        return max(1, IN_CACHE // max(1, len(self.columns)))
+
+    def nearest_one(self, points: Points) -> NDArray[np.int64]:
+        """Return the nearest anchor of each point."""
+
+        def of(start: int) -> NDArray[np.int64]:
+            some = slice(start, start + self.at_once)
+            return self.distances(Points(points.columns[some], points.present[some])).argmin(axis=1)
+
+        return np.concatenate(list(in_order(of, range(0, len(points.columns), self.at_once))))
+
     def near(self, points: Points) -> Near:
         """Return the rows of Z: the nearest anchors of each point."""
         return self.near_and_reach(points)[0]
@@ -137,9 +158,8 @@ class Anchors:
         n, s = len(points.columns), min(NEAREST, len(self.columns))
         numbers, weights = np.empty((n, s), np.int32), np.empty((n, s), np.float32)
         reach = np.empty(n)
-        size = max(1, IN_CACHE // max(1, len(self.columns)))
-        for start in range(0, n, size):  # distances that are read again while they are still in the cache
-            some = slice(start, start + size)
+        for start in range(0, n, self.at_once):
+            some = slice(start, start + self.at_once)
             found = self.distances(Points(points.columns[some], points.present[some]))
             numbers[some], distances = nearest(found, s, equal_below(found))
             weights[some], reach[some] = _weighted(distances)
@@ -164,7 +184,7 @@ def place_anchors(sample: Points, offsets: NDArray[np.int64], n: int) -> Anchors
     Parameters
     ----------
     sample : Points
-        Some items, in an order that depends on their content only.
+        Some items, drawn as if at random: the first of them are where k-means begins.
     offsets : ndarray of shape (m + 1,)
         Where the columns of each view begin.
     n : int
@@ -172,13 +192,13 @@ def place_anchors(sample: Points, offsets: NDArray[np.int64], n: int) -> Anchors
     """
     if n <= MOST:
         return Anchors(sample.columns, sample.present, offsets)
-    some = np.linspace(0, len(sample.columns) - 1, MOST).astype(np.int64)
-    found = Anchors(sample.columns[some], sample.present[some], offsets)
+    found = Anchors(sample.columns[:MOST], sample.present[:MOST], offsets)
+    a = len(found.columns)
     counts = np.add.reduceat(np.ones(offsets[-1]), offsets[:-1]).astype(np.int64)
     for _ in range(ROUNDS):
-        home = found.distances(sample).argmin(axis=1)
-        members = _sums(home, sample.present.astype(np.float64), len(some))
-        means = _sums(home, sample.columns.astype(np.float64), len(some))
+        home = found.nearest_one(sample)
+        members = _sums(home, sample.present.astype(np.float64), a)
+        means = _sums(home, sample.columns.astype(np.float64), a)
         means /= np.repeat(np.maximum(members, 1), counts, axis=1)
         moved = np.repeat(members > 0, counts, axis=1)
         columns = np.where(moved, means, found.columns).astype(sample.columns.dtype)

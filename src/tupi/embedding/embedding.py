@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.embedding.bandwidth import check_bandwidth, squared_bandwidth
-from tupi.embedding.basis import SAMPLE, basis_points, sample_view
+from tupi.blocks.home import Home, Rows, reads_views, uses_threads
+from tupi.blocks.memory import Held, Memory, Scratch
+from tupi.embedding.basis import SAMPLE, basis_points, sample_view, sample_views
 from tupi.embedding.diffusion import N_NEIGHBORS, TIME, diffusion_features, diffusion_matrix
-from tupi.embedding.gaussian import inverse_root, kernel_matrix
+from tupi.embedding.gaussian import check_bandwidth, inverse_root, kernel_matrix, squared_bandwidth
 from tupi.inputs.views import BLOCK, View
 from tupi.runtime.errors import InputError, nearest
-from tupi.runtime.storage import Memory, Scratch, Storage
+from tupi.runtime.storage import aligned
 from tupi.runtime.threads import in_order
 
 KERNELS = ("gaussian", "diffusion")
@@ -36,7 +37,7 @@ class EmbeddingOptions:
     rank : int
         K: basis points of a Gaussian kernel, eigenvectors of a diffusion kernel.
     bandwidth : str or float
-        Width rule of Gaussian kernels, see `tupi.embedding.bandwidth`.
+        Width rule of Gaussian kernels, see `tupi.embedding.gaussian`.
     scaling : {"columns", "view"}
         Whether each column of a view is scaled to unit deviation, or the view as a whole.
     n_neighbors, time : int, float
@@ -94,47 +95,40 @@ class Embedding:
         The views.
     offsets : ndarray of shape (m + 1,)
         Where each view's columns begin.
-    storage : Storage
-        The factors [phi_1, ..., phi_m], and columns of zeros up to a whole number of vector registers.
+    width : int
+        Number of columns, with those of zeros that fill up to a whole number of vector registers.
+    home : Home
+        Where the items are.
+    blocks : list
+        Kept with them: the rows of [phi_1, ..., phi_m], see `tupi.blocks.memory`.
     """
 
     names: tuple[str, ...]
     offsets: NDArray[np.int64]
-    storage: Storage
+    width: int
+    home: Home
+    blocks: list[Any]
 
     @classmethod
     def of(cls, names: tuple[str, ...], factors: Sequence[Matrix], dtype: str = "float32") -> Embedding:
         """Return the embedding of factors that are centred and normalised already."""
         offsets = np.cumsum([0, *(phi.shape[1] for phi in factors)])
-        storage = Memory(len(factors[0]), padded(int(offsets[-1])), dtype)
-        storage.array[:, : offsets[-1]] = np.hstack(factors)
-        return cls(names, offsets, storage)
+        rows = aligned((len(factors[0]), padded(int(offsets[-1]))), dtype)
+        rows[:, : offsets[-1]] = np.hstack(factors)
+        home = Memory((), np.arange(len(rows)), len(rows))
+        return cls(names, offsets, rows.shape[1], home, [Held(rows)])
 
     @property
     def n(self) -> int:
         """Number of rows."""
-        return self.storage.n
-
-    @property
-    def width(self) -> int:
-        """Number of columns, with those that fill up."""
-        return self.storage.width
-
-    @property
-    def rows_per_block(self) -> int:
-        """Rows of the largest block."""
-        return self.storage.rows_per_block
-
-    def blocks(self) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """Yield the first row's number and the rows of each block; valid until the next one."""
-        return self.storage.blocks()
+        return self.home.n
 
     @property
     def factors(self) -> Matrix:
         """All factors, in memory."""
-        if not isinstance(self.storage, Memory):
+        if len(self.blocks) > 1 or not isinstance(self.blocks[0], Held):
             raise InputError("engine: the views were embedded in a file, which only engine 'fused' can read.")
-        return self.storage.array[:, : self.offsets[-1]]
+        return self.blocks[0].rows[:, : self.offsets[-1]]
 
     def view(self, i: int) -> Matrix:
         """Return phi_i."""
@@ -171,41 +165,121 @@ def embed(
         Bytes that the factors may take in memory; beyond, they go to a temporary file.
     """
     items = np.arange(views[0].n) if items is None else items
+    names, known = tuple(view.name for view in views), {}
+    if options.kernel == "gaussian":
+        maps: list[Any] = gaussian_maps(Memory(views, np.sort(items)), names, options, progress)
+    else:
+        for i, view in enumerate(views):
+            if progress is not None:
+                progress(view.name)
+            known[i] = _diffused(view, options, items)
+        maps = [phi.shape[1] for phi in known.values()]
+    row = padded(sum(widths_of(maps))) * np.dtype(options.dtype).itemsize
+    if limit is None or len(items) * row <= limit:
+        return embed_blocks(Memory(views, items, len(items)), names, maps, options, known=known)
+    home = Memory(views, items, max(BLOCK, limit // (4 * row)))
+    return embed_blocks(home, names, maps, options, Scratch(), known)
+
+
+def gaussian_maps(
+    home: Home, names: Sequence[str], options: EmbeddingOptions, progress: Callable[[str], None] | None = None
+) -> list[GaussianFeatures]:
+    """Return the features of each view, found from a sample of the items."""
     maps = []
-    for view in views:
+    for name, sample in zip(names, sample_views(home, SAMPLE, options.scaling), strict=True):
         if progress is not None:
-            progress(view.name)
-        maps.append(_view_map(view, options, items))
-    offsets = np.cumsum([0, *(each.width for each in maps)])
-    storage = _storage(len(items), padded(int(offsets[-1])), options.dtype, limit)
-    sums = [Moments(each.width) for each in maps]
+            progress(name)
+        maps.append(GaussianFeatures(sample, options))
+    return maps
 
-    def rows_of(start: int) -> tuple[int, NDArray[Any], list[Moments]]:
-        chosen = slice(start, min(start + BLOCK, len(items)))
-        rows = np.zeros((chosen.stop - start, storage.width), options.dtype)
-        parts = []
+
+def widths_of(maps: Sequence[GaussianFeatures | int]) -> list[int]:
+    """Return how many features each view has, given its map, or their number if they are known already."""
+    return [one if isinstance(one, int) else one.width for one in maps]
+
+
+def embed_blocks(
+    home: Home,
+    names: Sequence[str],
+    maps: Sequence[GaussianFeatures | int],
+    options: EmbeddingOptions,
+    store: Callable[[NDArray[Any]], Any] = Held,
+    known: dict[int, Matrix] | None = None,
+) -> Embedding:
+    """Embed views block by block, in two passes: features, and their centres.
+
+    Parameters
+    ----------
+    home : Home
+        The items, in the order of the embedding.
+    names : sequence of str
+        Of the views.
+    maps : sequence of GaussianFeatures or int
+        From rows of each view to features; the number of features of a view in ``known``.
+    options : EmbeddingOptions
+        How.
+    store : callable
+        Turns the rows of a block into what it keeps, see `tupi.blocks.memory`.
+    known : dict of int to ndarray, optional
+        Features of some views that were computed for all items at once, NaN for items that lack the view.
+    """
+    offsets = np.cumsum([0, *widths_of(maps)])
+    dealt = [home.dealt(phi) for phi in (known or {}).values()]
+    common = {"maps": maps, "offsets": offsets, "options": options, "store": store}
+    kept = home.each(_featured, *dealt, **common)
+    center, scale = np.zeros(padded(int(offsets[-1]))), np.ones(padded(int(offsets[-1])))
+    for i, total in enumerate(home.summed(_moments_of, kept)):
+        center[offsets[i] : offsets[i + 1]], scale[offsets[i] : offsets[i + 1]] = total.normalization()
+    blocks = home.each(_centered, kept, center=center, scale=scale)
+    return Embedding(tuple(names), offsets, len(center), home, list(blocks))
+
+
+@reads_views
+@uses_threads
+def _featured(
+    rows: Rows,
+    *known: Matrix,
+    maps: Sequence[GaussianFeatures | int],
+    offsets: NDArray[np.int64],
+    options: EmbeddingOptions,
+    store: Callable[[NDArray[Any]], Any],
+) -> tuple[Any, NDArray[Any]]:
+    """Return the features of a block's items, NaN for those that lack a view, and the sums of each view's."""
+    n = len(rows.has(0))
+    phi = aligned((n, padded(int(offsets[-1]))), options.dtype)
+
+    def some_rows(start: int) -> list[Moments]:
+        chosen = np.arange(start, min(start + BLOCK, n))
+        some, ready, parts = rows.some(chosen), iter(known), []
         for i, each in enumerate(maps):
-            rows[:, offsets[i] : offsets[i + 1]], part = each.rows(chosen)
-            parts.append(part)
-        return start, rows, parts
+            if isinstance(each, int):
+                X = next(ready)[chosen]
+                has = ~np.isnan(X[:, 0])
+            else:
+                X, has = some.view(i, options.scaling)
+            features = X if has.all() else X[has]
+            features = features if isinstance(each, int) else each(features)
+            target = phi[start : start + BLOCK, offsets[i] : offsets[i + 1]]
+            if has.all():
+                target[:] = features
+            else:
+                target[:], target[has] = np.nan, features
+            parts.append(Moments(features.shape[1]).take(features))
+        return parts
 
-    # Blocks are computed side by side and added up in their order: the result does not depend on how many at a time.
-    for start, rows, parts in in_order(rows_of, range(0, len(items), BLOCK)):
-        storage.write(start, rows)
-        for total, part in zip(sums, parts, strict=True):
-            total.add(part)
-    center, scale = np.zeros(storage.width), np.ones(storage.width)
-    for i, total in enumerate(sums):
-        columns = slice(offsets[i], offsets[i + 1])
-        center[columns], scale[columns] = total.normalization()
-    storage.finish(center, scale)
-    return Embedding(tuple(view.name for view in views), offsets, storage)
+    # Parts are computed side by side and added up in their order: the result does not depend on how many at a time.
+    sums = [Moments(width) for width in np.diff(offsets)]
+    for parts in in_order(some_rows, range(0, n, BLOCK)):
+        sums = [total + part for total, part in zip(sums, parts, strict=True)]
+    return store(phi), np.array(sums, dtype=object)
 
 
-def _storage(n: int, width: int, dtype: str, limit: int | None) -> Storage:
-    if limit is None or n * width * np.dtype(dtype).itemsize <= limit:
-        return Memory(n, width, dtype)
-    return Scratch(n, width, rows_per_block=max(BLOCK, limit // (4 * width * 4)))
+def _moments_of(rows: Rows, featured: tuple[Any, NDArray[Any]]) -> NDArray[Any]:
+    return featured[1]
+
+
+def _centered(rows: Rows, featured: tuple[Any, NDArray[Any]], *, center: Matrix, scale: Matrix) -> Any:
+    return featured[0].centered(center, scale)
 
 
 class Moments:
@@ -221,11 +295,11 @@ class Moments:
         self.products += phi.T @ phi
         return self
 
-    def add(self, other: Moments) -> None:
-        """Take in what another has seen."""
-        self.count += other.count
-        self.total += other.total
-        self.products += other.products
+    def __add__(self, other: Moments) -> Moments:
+        found = Moments(len(self.total))
+        found.count, found.total = self.count + other.count, self.total + other.total
+        found.products = self.products + other.products
+        return found
 
     @property
     def gram(self) -> Matrix:
@@ -262,53 +336,16 @@ class GaussianFeatures:
         return kernel_matrix(X, self.basis, self.sigma2) @ self.root
 
 
-class _GaussianMap:
-    """From items to the Gaussian features of one view."""
-
-    def __init__(self, view: View, options: EmbeddingOptions, items: NDArray[np.int64]) -> None:
-        self.view, self.options, self.items = view, options, items
-        self.features = GaussianFeatures(sample_view(view, items, SAMPLE, options.scaling), options)
-        self.width = self.features.width
-
-    def rows(self, chosen: slice) -> tuple[Matrix, Moments]:
-        """Return features of some items, NaN for those that lack the view, and the sums of the others."""
-        items = self.items[chosen]
-        present = self.view.present[items]
-        phi = self.features(self.view.rows(items if present.all() else items[present], self.options.scaling))
-        return _everywhere(phi, present), Moments(self.width).take(phi)
-
-
-class _KnownMap:
-    """Features of one view that were computed for all items at once."""
-
-    def __init__(self, phi: Matrix, present: NDArray[np.bool_]) -> None:
-        self.phi, self.present, self.width = phi, present, phi.shape[1]
-        self._row = np.cumsum(present) - 1
-
-    def rows(self, chosen: slice) -> tuple[Matrix, Moments]:
-        """Return features of some items, NaN for those that lack the view, and the sums of the others."""
-        present = self.present[chosen]
-        phi = self.phi[self._row[chosen][present]]
-        return _everywhere(phi, present), Moments(self.width).take(phi)
-
-
-def _everywhere(phi: Matrix, present: NDArray[np.bool_]) -> Matrix:
-    if present.all():
-        return phi
-    rows = np.full((len(present), phi.shape[1]), np.nan)
-    rows[present] = phi
-    return rows
-
-
-def _view_map(view: View, options: EmbeddingOptions, items: NDArray[np.int64]) -> _GaussianMap | _KnownMap:
-    if options.kernel == "gaussian":
-        return _GaussianMap(view, options, items)
+def _diffused(view: View, options: EmbeddingOptions, items: NDArray[np.int64]) -> Matrix:
+    """Return the features of a view's diffusion kernel, NaN for items that lack the view."""
     present = view.present[items]
     X = view.rows(items[present], options.scaling)
     phi = diffusion_features(X, options.rank, options.n_neighbors, options.time)
     if options.spared > 0:
         phi = phi @ leading(Moments(phi.shape[1]).take(phi).gram, options.spared)
-    return _KnownMap(phi, present)
+    rows = np.full((len(items), phi.shape[1]), np.nan)
+    rows[present] = phi
+    return rows
 
 
 def leading(gram: Matrix, spared: float) -> Matrix:
@@ -324,7 +361,7 @@ def exact_kernel(view: View, options: EmbeddingOptions) -> Matrix:
     if options.kernel == "diffusion":
         K = diffusion_matrix(X, options.n_neighbors, options.time)
     else:
-        sigma2 = squared_bandwidth(sample_view(view, items, SAMPLE, options.scaling), options.bandwidth)
+        sigma2 = squared_bandwidth(sample_view(view, scaling=options.scaling), options.bandwidth)
         K = kernel_matrix(X, X, sigma2)
     everywhere = np.zeros((view.n, view.n))
     everywhere[np.ix_(items, items)] = normalized_kernel(K, options.normalization)

@@ -13,13 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import gamma
+from scipy.special import gammaincc
 
-from tupi.embedding.bandwidth import squared_bandwidth
 from tupi.embedding.basis import basis_points, sample_view
 from tupi.embedding.embedding import Embedding, EmbeddingOptions, Moments, centered, check_rank
-from tupi.embedding.gaussian import kernel_matrix, nystrom_features
-from tupi.embedding.predictions import PredictionKernel
+from tupi.embedding.gaussian import PredictionKernel, alignment, kernel_matrix, nystrom_features, squared_bandwidth
 from tupi.inputs.checks import check_seed
 from tupi.inputs.types import Table
 from tupi.inputs.views import BLOCK, View, as_encoded, check_impute
@@ -64,7 +62,7 @@ def hsic(
         columns both agree. For many they do not: a view of 30 columns has more directions than 50 basis points see,
         and its value from whole matrices can be a third of that from basis points.
     bandwidth : str or float, or a pair of them
-        Width rule of the kernels (`tupi.embedding.bandwidth`), one for both or one each.
+        Width rule of the kernels (`tupi.embedding.gaussian`), one for both or one each.
     random_state : int
         Seed for the basis points.
     impute : {None, "median"}
@@ -128,19 +126,14 @@ def view_dependence(embedding: Embedding, f: NDArray[np.float64]) -> NDArray[np.
     kernel = PredictionKernel(f, squared_bandwidth(np.sort(f)[:, None], DEFAULTS.bandwidth), DEFAULTS.rank)
     features = Moments(kernel.root.shape[1])
     products = np.zeros((embedding.width, kernel.root.shape[1]))
-    for first, rows in embedding.blocks():
+    for first, block in zip(embedding.home.bounds, embedding.blocks, strict=False):
+        rows = block.rows
         for start in range(0, len(rows), BLOCK):
             U = rows[start : start + BLOCK]
             phi = kernel.features(f[first + start : first + start + len(U)])
             features.take(phi)
             products += U.T @ phi  # columns of U are centred, so those of phi need not be
     return alignment(products, embedding.offsets, features.gram)
-
-
-def alignment(products: Matrix, offsets: NDArray[np.int64], gram: Matrix) -> Matrix:
-    """Return the normalised HSIC with each view from U^T phi, where each view's rows begin in it, and phi^T phi."""
-    per_view = np.add.reduceat(np.einsum("ij,ij->i", products, products), offsets[:-1])
-    return per_view / np.linalg.norm(gram)
 
 
 def dependence_table(
@@ -264,4 +257,4 @@ def p_value(statistic: float, x: KernelMoments, y: KernelMoments) -> float:
     variance *= 1 + (n - 3) / (2 * n * (n - 1)) * x.tau * y.tau
     if not variance > 0:  # a kernel that is a multiple of the centring matrix: every permutation gives the same value
         return 1.0
-    return float(gamma.sf(statistic, mean**2 / variance, scale=variance / mean))
+    return float(gammaincc(mean**2 / variance, max(statistic, 0.0) * mean / variance))

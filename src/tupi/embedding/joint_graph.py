@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.embedding.graphs import Graph, Neighbors, own_width_graph
-from tupi.embedding.neighbors import EXACT_LIMIT, Points, nearest_points
+from tupi.embedding.neighbors import EXACT_LIMIT, ViewPoints, nearest_points
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.views import View
 
@@ -37,13 +37,13 @@ def graph(prepared: Prepared, n_neighbors: int) -> Graph:
     return prepared.once(("graph", n_neighbors), lambda: own_width_graph(neighbors(prepared, n_neighbors)))
 
 
-def joint_points(prepared: Prepared) -> Points:
+def joint_points(prepared: Prepared) -> ViewPoints:
     """Return the items that take part by all views side by side; in single precision if there are many."""
     many = len(prepared.items) >= EXACT_LIMIT
     return side_by_side(prepared.problem.views, prepared.items, np.float32 if many else np.float64)
 
 
-def side_by_side(views: Sequence[View], items: NDArray[np.int64], dtype: type = np.float64) -> Points:
+def side_by_side(views: Sequence[View], items: NDArray[np.int64], dtype: type = np.float64) -> ViewPoints:
     """Return some items by all views, each scaled to contribute equally; zero where an item lacks a view."""
     blocks, present = [], []
     for view in views:
@@ -54,4 +54,4 @@ def side_by_side(views: Sequence[View], items: NDArray[np.int64], dtype: type = 
         blocks.append(block)
         present.append(has)
     offsets = np.cumsum([0, *(block.shape[1] for block in blocks)])
-    return Points(np.hstack(blocks), np.column_stack(present), offsets)
+    return ViewPoints(np.hstack(blocks), np.column_stack(present), offsets)

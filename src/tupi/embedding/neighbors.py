@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.neighbors import NearestNeighbors
 
+from tupi.embedding.anchors import Points
 from tupi.runtime.compiling import COMPILING, compiled, is_compiled
 from tupi.runtime.threads import on_threads
 
@@ -29,31 +29,25 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Points:
-    """Points whose columns come from several views.
+class ViewPoints(Points):
+    """Points that know where the columns of each view are.
 
     Attributes
     ----------
-    columns : ndarray of shape (n, d)
-        The views side by side; zero where an item lacks a view.
-    present : ndarray of shape (n, m)
-        Which item has which view.
     offsets : ndarray of shape (m + 1,)
         Where each view's columns begin.
     """
 
-    columns: Array
-    present: NDArray[np.bool_]
     offsets: NDArray[np.int64]
 
 
-def one_view(X: Array) -> Points:
+def one_view(X: Array) -> ViewPoints:
     """Return rows of one view, which no item lacks, as points."""
-    return Points(X, np.ones((len(X), 1), bool), np.array([0, X.shape[1]]))
+    return ViewPoints(X, np.ones((len(X), 1), bool), np.array([0, X.shape[1]]))
 
 
 def nearest_points(
-    points: Points, k: int, progress: Callable[[str], None] | None = None
+    points: ViewPoints, k: int, progress: Callable[[str], None] | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Return positions and distances of each point's k nearest others, nearest first.
 
@@ -62,7 +56,7 @@ def nearest_points(
 
     Parameters
     ----------
-    points : Points
+    points : ViewPoints
         The points, at least k + 1 of them.
     k : int
         How many neighbours.
@@ -102,15 +96,21 @@ def _faiss() -> Any:
 
 
 def _tree(X: Array, k: int) -> NDArray[np.int64]:
-    return NearestNeighbors(n_neighbors=k, algorithm="kd_tree").fit(X).kneighbors(return_distance=False)
+    return _others(X, k, "kd_tree")
 
 
 def _brute(X: Array, k: int) -> NDArray[np.int64]:
+    return _others(X, k, "brute")
+
+
+def _others(X: Array, k: int, algorithm: str) -> NDArray[np.int64]:
+    from sklearn.neighbors import NearestNeighbors  # takes long to import, and the default method needs none of it
+
     # Without an argument a point is not its own neighbour, even where others coincide with it.
-    return NearestNeighbors(n_neighbors=k, algorithm="brute").fit(X).kneighbors(return_distance=False)
+    return NearestNeighbors(n_neighbors=k, algorithm=algorithm).fit(X).kneighbors(return_distance=False)
 
 
-def _brute_shared(points: Points, k: int) -> NDArray[np.int64]:
+def _brute_shared(points: ViewPoints, k: int) -> NDArray[np.int64]:
     """Search by whole rows of distances over shared views, each a sum of three matrix products."""
     X, P = points.columns, points.present.astype(points.columns.dtype)
     norms = np.add.reduceat(X**2, points.offsets[:-1], axis=1)
@@ -128,7 +128,7 @@ def _brute_shared(points: Points, k: int) -> NDArray[np.int64]:
     return found
 
 
-def _filled(points: Points) -> Array:
+def _filled(points: ViewPoints) -> Array:
     """Return the points with missing views predicted linearly from the others: good enough to find candidates by."""
     X, P = points.columns.copy(), points.present
     widths = np.diff(points.offsets)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
+from scipy.special import ndtri
 
-from tupi.embedding.bandwidth import squared_bandwidth
 from tupi.embedding.basis import basis_points
 from tupi.embedding.embedding import normalized_factor
-from tupi.embedding.gaussian import nystrom_features
+from tupi.embedding.gaussian import nystrom_features, squared_bandwidth
 from tupi.embedding.hsic import independence_p_value
+from tupi.runtime.threads import in_order
 
 LEVEL = 0.01  # of the test of independence, shared by all views: one problem in a hundred keeps a junk view
 TESTED = 1000  # items that the tests look at; a dependence that needs more of them to show is too weak to use
@@ -75,7 +75,7 @@ def relations(views: Sequence[Array], present: Sequence[NDArray[np.bool_]], f: A
     kept: list[NDArray[np.bool_]] = []
     copies: list[int] = []
     originals: list[int] = []
-    factors: list[Array] = []
+    used: list[Array] = []
     grams: list[Array] = []
     for number, (everyone, everywhere) in enumerate(zip(views, present, strict=True)):
         rows, has = np.asarray(everyone[some], np.float64), everywhere[some]
@@ -87,7 +87,9 @@ def relations(views: Sequence[Array], present: Sequence[NDArray[np.bool_]], f: A
             is_copy = any(np.sum(gram * other) > COPY for other in grams)
             grams.extend([] if is_copy else [gram])
         (copies if is_copy else originals).append(number)
-        factors.append(_factor(rows, has))
+        used.append(rows)
+    here = [everywhere[some] for everywhere in present]
+    factors = list(in_order(lambda k: _factor(used[k], here[k]), range(len(used))))
     n_tests = max(1, len(originals))
     each = [_factor(f[:, [c]], np.ones(len(some), bool)) for c in range(f.shape[1]) if np.ptp(f[:, c]) > 0]
     p_values = np.array(
@@ -106,8 +108,25 @@ def _repeats(f: Array, columns: Array) -> NDArray[np.bool_]:
     """Return which columns order the items as some prediction does, forwards or backwards."""
     if len(f) < 3:
         return np.zeros(columns.shape[1], bool)
-    correlations = _standard(rankdata(f, axis=0)).T @ _standard(rankdata(columns, axis=0)) / len(f)
+    correlations = _standard(ranks(f)).T @ _standard(ranks(columns)) / len(f)
     return np.abs(correlations).max(axis=0) > COPY
+
+
+def ranks(columns: Array) -> Array:
+    """Return the rank of each value within its column, from 1 on; equal values share the mean of theirs."""
+    found = np.empty(columns.shape)
+    for column, place in zip(columns.T, found.T, strict=True):
+        order = np.argsort(column, kind="stable")
+        new = np.append(True, np.diff(column[order]) != 0)
+        ends = np.append(np.flatnonzero(new), len(column))
+        place[order] = (0.5 * (ends[:-1] + ends[1:] + 1))[np.cumsum(new) - 1]
+    return found
+
+
+def normal_quantiles(columns: Array) -> Array:
+    """Return quantiles of the normal distribution in the order of each column; tied values stay tied."""
+    found = ranks(columns.reshape(len(columns), -1)).reshape(columns.shape)
+    return np.asarray(ndtri((found - 0.5) / len(columns)))
 
 
 def _standard(columns: Array) -> Array:

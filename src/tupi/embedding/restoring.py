@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
 from scipy.special import softmax
-from sklearn.isotonic import isotonic_regression
 
 from tupi.embedding.prepared import Prepared
 
@@ -66,5 +66,5 @@ def _toward(initial: Array, denoised: Array) -> Array:
     """Return the mean of the initial column and its monotone regression on the denoised one."""
     order = np.argsort(denoised, kind="stable")
     fitted = np.empty_like(initial)
-    fitted[order] = isotonic_regression(initial[order])
+    fitted[order] = isotonic_regression(initial[order]).x
     return 0.5 * (initial + fitted)

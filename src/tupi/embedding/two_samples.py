@@ -14,12 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
-from tupi.embedding.bandwidth import squared_bandwidth
 from tupi.embedding.basis import basis_points, in_canonical_order
-from tupi.embedding.gaussian import nystrom_features
-from tupi.inputs.statistics import Statistics, standardized
+from tupi.embedding.gaussian import nystrom_features, squared_bandwidth
+from tupi.inputs.checks import Statistics, standardized
 
 RANK = 50  # basis points of the kernel
 Array = NDArray[np.float64]
@@ -80,7 +79,7 @@ def _p_value(phi: Array, member: Array) -> float:
     weights = np.linalg.eigvalsh(phi.T @ phi) * (member @ member) / (len(phi) - 1)
     first, second, third = (np.sum(weights**power) for power in (1, 2, 3))
     scale, degrees = third / second, second**3 / third**2
-    return float(chi2.sf((statistic - first) / scale + degrees, degrees))
+    return float(chdtrc(float(degrees), float(max((statistic - first) / scale + degrees, 0.0))))
 
 
 def _largest_shift(known: Array, is_new: NDArray[np.bool_]) -> float:

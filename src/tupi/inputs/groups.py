@@ -18,10 +18,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tupi.inputs.frames import as_pandas
 from tupi.inputs.ids import check_unique, few, match
 from tupi.inputs.labels import Labels, Pairs, Values, entries, n_labels, ranks_something
-from tupi.inputs.numbers import is_masked, unmasked
+from tupi.inputs.numbers import as_pandas, is_masked, unmasked
 from tupi.inputs.sources import Source
 from tupi.inputs.views import View
 from tupi.runtime.errors import InputError

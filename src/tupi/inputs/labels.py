@@ -1,22 +1,19 @@
-"""What is known about some items: values or pairs."""
+"""What is known about some items: values or pairs; `tupi.inputs.checked_labels` makes them of what people give."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from tupi.inputs.frames import PANDAS, as_pandas, library_of
-from tupi.inputs.ids import check_pairs_left, check_unique, match
-from tupi.inputs.numbers import as_numbers, is_masked, unmasked
+from tupi.inputs.raters import Opinions
 from tupi.inputs.types import Column
-from tupi.runtime.errors import InputError
 
+NEIGHBOURS = 20  # comparisons with others that a value becomes, about, where values and comparisons are given together
 Array: TypeAlias = NDArray[Any]
 
 
@@ -30,21 +27,40 @@ class Values:
     Parameters
     ----------
     index : array_like of int or of ids
-        Positions of the labelled items; of an item that occurs more than once the mean counts. Text is ids of the
-        predictions' index; ids that are whole
-        numbers would be taken for positions, so give such labels as a Series.
+        Positions of the labelled items; all values of an item that occurs more than once count, see `raters`. Text is
+        ids of the predictions' index; ids that are whole numbers would be taken for positions, so give such labels as a
+        Series.
     values : array_like
         Their target values; for classification the class: a column's name if the predictions have names, and its
         number otherwise. A masked value is unknown.
+    weights : array_like of float, optional
+        As how many answers each value counts; None: one each. A value that counts twice errs half as much (in squares).
+    raters : array_like, optional
+        Who gave each value, by name. How far each rater errs, and says more than the others, is learnt from the items
+        that several spoke of; see `tupi.inputs.raters`.
     """
 
     index: NDArray[np.int64]
     values: Array
+    weights: NDArray[np.float64] | None = field(default=None, kw_only=True)
+    raters: Array | None = field(default=None, kw_only=True)
     groups: NDArray[np.int64] | None = field(default=None, kw_only=True)  # of the items, once a problem has them
+    opinions: Opinions | None = field(default=None, kw_only=True)  # what raters said, once checked
+    errors: dict[str, float] | None = field(default=None, kw_only=True)  # of raters, once checked
 
     if TYPE_CHECKING:  # the dataclass writes the same, but for the types
 
-        def __init__(self, index: Column, values: Column, *, groups: NDArray[np.int64] | None = None) -> None: ...
+        def __init__(
+            self,
+            index: Column,
+            values: Column,
+            *,
+            weights: Column | None = None,
+            raters: Column | None = None,
+            groups: NDArray[np.int64] | None = None,
+            opinions: Opinions | None = None,
+            errors: dict[str, float] | None = None,
+        ) -> None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,13 +78,18 @@ class Pairs:
         As how many answers each comparison counts, such as how many people gave it; None: one each.
     tied : array_like of bool, optional
         Which of the two were said to be equal: such an answer counts half in either order.
+    raters : array_like, optional
+        Who gave each answer, by name. The methods "auto" and "fuse" learn how many answers of each rater are wrong.
     """
 
     higher: NDArray[np.int64]
     lower: NDArray[np.int64]
     weights: NDArray[np.float64] | None = field(default=None, kw_only=True)
     tied: NDArray[np.bool_] | None = field(default=None, kw_only=True)
+    raters: Array | None = field(default=None, kw_only=True)
     groups: NDArray[np.int64] | None = field(default=None, kw_only=True)  # of the pairs, once a problem has them
+    implied: NDArray[np.bool_] | None = field(default=None, kw_only=True)  # which follow from values, once checked
+    opinions: Opinions | None = field(default=None, kw_only=True)  # what raters said, once checked
 
     if TYPE_CHECKING:  # the dataclass writes the same, but for the types
 
@@ -79,236 +100,15 @@ class Pairs:
             *,
             weights: Column | None = None,
             tied: Column | None = None,
+            raters: Column | None = None,
             groups: NDArray[np.int64] | None = None,
+            implied: NDArray[np.bool_] | None = None,
+            opinions: Opinions | None = None,
         ) -> None: ...
 
 
 Labels: TypeAlias = Values | Pairs
-
-
-def as_targets(values: Array) -> Array:
-    """Return label values as real numbers."""
-    return as_numbers("labels", values).astype(np.float64)
-
-
-def as_labels(
-    labels: Any,
-    n: int,
-    index: pd.Index | None = None,
-    convert: Callable[[Array], Array] = as_targets,
-    before: Labels | None = None,
-) -> Labels | None:
-    """Check labels in any accepted form and return them as `Values` or `Pairs` of plain arrays.
-
-    Parameters
-    ----------
-    labels : Values, Pairs, array_like of length n, Series or None
-        An array has one entry per item, NaN or masked where unknown. A Series is matched by ``index`` if there is
-        one, and so are `Values` and `Pairs` whose items are text. What is known of ids that are not in it is left out
-        with a warning.
-    n : int
-        Number of items.
-    index : pandas.Index, optional
-        The items' ids, when the predictions came with them.
-    convert : callable
-        Makes numbers of the known values, see `tupi.inputs.classes` for those of classes.
-    before : Values or Pairs, optional
-        Checked labels of the same items, to which these are added.
-    """
-    if labels is None:
-        return before
-    if library_of(labels) != PANDAS:  # rows without an index are in the order of the predictions
-        labels = as_pandas("labels", labels).to_numpy()
-    if isinstance(labels, Pairs):
-        return _check_pairs(_pairs_by_id(labels, index), n, before)
-    if isinstance(labels, Values):
-        return _check_values(_values_by_id(labels, index), n, convert, before)
-    if isinstance(labels, pd.Series) and index is not None and not labels.index.equals(index):
-        labels = _match(labels, index)
-    array = _one_dimensional(labels)
-    if len(array) != n:
-        raise InputError(
-            f"labels: found {len(array)} entries for {n} items; accepted: one entry per item (NaN where unknown), "
-            "tupi.Values(index, values) or tupi.Pairs(higher, lower)."
-        )
-    known = np.flatnonzero(~pd.isna(array))
-    return _check_values(Values(known, array[known]), n, convert, before)
-
-
-def _one_dimensional(labels: Any) -> Array:
-    # Nullable and categorical columns become plain objects; numbers among them are converted later.
-    if isinstance(labels, (pd.Series, pd.Index)):
-        array = labels.astype(object).to_numpy()
-    else:
-        try:
-            array = unmasked(labels)
-        except ValueError:
-            raise InputError("labels: found rows of different lengths; accepted: a one-dimensional array.") from None
-    if array.ndim != 1:
-        raise InputError(f"labels: found an array of shape {array.shape}; accepted: a one-dimensional array.")
-    return array
-
-
-def _match(labels: pd.Series, index: pd.Index) -> pd.Series:
-    check_unique("labels", labels.index)
-    match("labels", labels.index, index)
-    return labels.reindex(index)
-
-
-def _values_by_id(labels: Values, index: pd.Index | None) -> Values:
-    """Return values with positions in place of ids, without those of unknown ids."""
-    ids = _text_ids("labels.index", labels.index, index)
-    if ids is None or index is None or len(ids) != len(labels.values):
-        return labels
-    match("labels.index", ids, index)
-    known = np.asarray(ids.isin(index))
-    values = labels.values[known] if is_masked(labels.values) else _one_dimensional(labels.values)[known]
-    return Values(index.get_indexer(ids[known]), values)
-
-
-def _pairs_by_id(labels: Pairs, index: pd.Index | None) -> Pairs:
-    """Return pairs with positions in place of ids, without those that have an unknown id."""
-    sides = [_text_ids(f"labels.{side}", getattr(labels, side), index) for side in ("higher", "lower")]
-    if index is None or any(ids is None for ids in sides):
-        return labels
-    higher, lower = (ids for ids in sides if ids is not None)
-    if len(higher) != len(lower):
-        return labels
-    match("labels", higher.append(lower), index)
-    known = np.asarray(higher.isin(index) & lower.isin(index))
-    check_pairs_left("labels", known, higher.append(lower).difference(index, sort=False))
-    weights, tied = (_per_pair(name, getattr(labels, name), len(known)) for name in ("weights", "tied"))
-    return Pairs(
-        index.get_indexer(higher[known]),
-        index.get_indexer(lower[known]),
-        weights=None if weights is None else weights[known],
-        tied=None if tied is None else tied[known],
-    )
-
-
-def _text_ids(name: str, items: Any, index: pd.Index | None) -> pd.Index | None:
-    """Return items as ids if they are text, which needs an index of predictions; None for positions."""
-    items = as_pandas(name, items)
-    array = np.asarray(items)
-    if is_masked(items) or array.ndim != 1 or not any(isinstance(one, str) for one in array.tolist()):
-        return None
-    if index is None:
-        raise InputError(
-            f"{name}: found ids such as {str(array[0])!r}, and the predictions have none; accepted: positions of "
-            "items, or predictions with ids as their index (a pandas Series)."
-        )
-    return pd.Index(array.astype(object))
-
-
-def _positions(name: str, index: ArrayLike, n: int) -> NDArray[np.int64]:
-    if is_masked(index):
-        raise InputError(f"{name}: found masked positions; accepted: those of labelled items alone.")
-    array = np.asarray(index)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise InputError(f"{name}: found {array.dtype} of shape {array.shape}; accepted: a list of item positions.")
-    array = array.astype(np.int64)
-    bad = array[(array < 0) | (array >= n)]
-    if bad.size:
-        raise InputError(
-            f"{name}: found position {bad[0]}; accepted: 0 to {n - 1}, or a Series for labels by ids that are numbers."
-        )
-    return array
-
-
-def _check_values(labels: Values, n: int, convert: Callable[[Array], Array], before: Labels | None) -> Values:
-    index = _positions("labels.index", labels.index, n)
-    values = _one_dimensional(labels.values)
-    if len(values) != len(index):
-        raise InputError(f"labels: found {len(index)} positions and {len(values)} values; accepted: as many of each.")
-    if is_masked(labels.values):
-        known = ~np.ma.getmaskarray(labels.values)
-        index, values = index[known], np.asarray(labels.values)[known]
-    values = convert(values)
-    if not np.isfinite(values).all():
-        bad = index[~np.isfinite(values)][0]
-        raise InputError(f"labels.values: the label of item {bad} is not finite; accepted: finite numbers.")
-    index, values = _one_per_item(index, values, convert)
-    if isinstance(before, Pairs):
-        raise InputError("labels: found values after pairs; accepted: labels of the same kind.")
-    if before is not None:  # a later value of an item takes the place of an earlier one
-        old = ~np.isin(before.index, index)
-        index = np.concatenate([before.index[old], index])
-        values = np.concatenate([before.values[old], values])
-    if len(np.unique(values)) < 2:
-        raise InputError(
-            f"labels: found {len(np.unique(values))} distinct value(s) in {len(values)} label(s); "
-            "accepted: at least two distinct values, since equal labels rank nothing."
-        )
-    return Values(index, values)
-
-
-def _check_pairs(labels: Pairs, n: int, before: Labels | None) -> Pairs:
-    higher = _positions("labels.higher", labels.higher, n)
-    lower = _positions("labels.lower", labels.lower, n)
-    if len(higher) != len(lower):
-        raise InputError(f"labels: found {len(higher)} higher and {len(lower)} lower items; accepted: as many of each.")
-    if len(higher) == 0:
-        raise InputError("labels: found no pairs; accepted: at least one.")
-    if (same := higher[higher == lower]).size:
-        raise InputError(f"labels: item {same[0]} is compared with itself; accepted: two different items.")
-    if isinstance(before, Values):
-        raise InputError("labels: found pairs after values; accepted: labels of the same kind.")
-    weights, tied = (_per_pair(name, getattr(labels, name), len(higher)) for name in ("weights", "tied"))
-    if weights is not None and not ((weights > 0) & np.isfinite(weights)).all():
-        raise InputError(f"labels.weights: found {weights.min():g}; accepted: finite numbers above 0.")
-    if tied is None or not (tied := tied.astype(bool)).any():
-        return _after(before, Pairs(higher, lower, weights=weights))
-    if tied.all():
-        raise InputError(f"labels: all {len(tied)} pairs are tied; accepted: some of which one item is the higher one.")
-    # Half an answer in either order pulls neither way, and draws the two together.
-    weights = np.where(tied, 0.5, 1.0) * (1.0 if weights is None else weights)
-    found = Pairs(
-        np.concatenate([higher, lower[tied]]),
-        np.concatenate([lower, higher[tied]]),
-        weights=np.concatenate([weights, weights[tied]]),
-    )
-    return _after(before, found)
-
-
-def _after(before: Pairs | None, found: Pairs) -> Pairs:
-    """Return comparisons after earlier ones, if there are any."""
-    if before is None:
-        return found
-    weights = [np.ones(len(one.higher)) if one.weights is None else one.weights for one in (before, found)]
-    weighted = before.weights is not None or found.weights is not None
-    return Pairs(
-        np.concatenate([before.higher, found.higher]),
-        np.concatenate([before.lower, found.lower]),
-        weights=np.concatenate(weights) if weighted else None,
-    )
-
-
-def _per_pair(name: str, given: Any, size: int) -> NDArray[np.float64] | None:
-    """Return what was given for each pair as numbers, or complain."""
-    if given is None:
-        return None
-    found = as_numbers(f"labels.{name}", as_pandas(f"labels.{name}", given)).astype(np.float64)
-    if found.shape != (size,) or np.isnan(found).any():
-        raise InputError(
-            f"labels.{name}: found shape {found.shape} for {size} pairs, or gaps; accepted: one entry for each pair."
-        )
-    return found
-
-
-def _one_per_item(index: NDArray[np.int64], values: Array, convert: Callable[[Array], Array]) -> tuple[Array, Array]:
-    """Return the mean of the values of each item that has several; of classes these must agree."""
-    items, place, counts = np.unique(index, return_inverse=True, return_counts=True)
-    if len(items) == len(index):
-        return index, values
-    means = np.bincount(place, values) / counts
-    if convert is not as_targets and len(differ := items[np.bincount(place, values != means[place]) > 0]):
-        raise InputError(f"labels: item {differ[0]} is said to be of several classes; accepted: one class for an item.")
-    warnings.warn(
-        f"labels: {np.count_nonzero(counts > 1)} item(s) have several values, of which the mean counts.",
-        UserWarning,
-        stacklevel=2,
-    )
-    return items, means if convert is as_targets else means.astype(values.dtype)
+Kind = TypeVar("Kind", bound=Values | Pairs)
 
 
 def labelled_items(labels: Labels) -> NDArray[np.int64]:
@@ -323,9 +123,10 @@ def n_labels(labels: Labels) -> int:
     return len(labels.values) if isinstance(labels, Values) else len(labels.higher)
 
 
-def entries(labels: Labels, which: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Labels:
+def entries(labels: Kind, which: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Kind:
     """Return some entries of the labels."""
-    return replace(labels, **{name: part[which] for name, part in vars(labels).items() if part is not None})
+    parts: dict[str, Any] = {name: part for name, part in vars(labels).items() if isinstance(part, np.ndarray)}
+    return replace(labels, **{name: part[which] for name, part in parts.items()})
 
 
 def subset(labels: Labels, keep: Sequence[int] | Array) -> Labels | None:
@@ -357,3 +158,32 @@ def relabel(labels: Labels, items: Array) -> Labels:
     if isinstance(labels, Values):
         return replace(labels, index=np.searchsorted(items, labels.index))
     return replace(labels, higher=np.searchsorted(items, labels.higher), lower=np.searchsorted(items, labels.lower))
+
+
+def implied_pairs(values: Values, groups: NDArray[np.int64] | None) -> Pairs:
+    """Return the comparisons that values imply, of items of one group if there are groups.
+
+    Each value is compared with about `NEIGHBOURS` others, evenly spread over the ranks. All comparisons together count
+    as much as one less than there are values in a group, since so many differences determine them all.
+    """
+    groups = np.zeros(len(values.index), np.int64) if groups is None else groups[values.index]
+    given = np.ones(len(values.index)) if values.weights is None else values.weights
+    higher, lower, weights = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0)]
+    for group in np.unique(groups):
+        own = np.flatnonzero(groups == group)
+        own = own[np.argsort(values.values[own], kind="stable")]
+        m = len(own)
+        steps = np.unique(np.linspace(1, max(m - 1, 1), min(NEIGHBOURS, max(m - 1, 1))).astype(np.int64))
+        first = np.concatenate([np.arange(m - step) for step in steps if step < m] or [np.empty(0, np.int64)])
+        second = first + np.concatenate([np.full(m - step, step) for step in steps if step < m] or [first])
+        differ = values.values[own[second]] > values.values[own[first]]
+        above, below = own[second[differ]], own[first[differ]]
+        weight = np.sqrt(given[above] * given[below])  # of two answers, neither counts alone
+        higher.append(values.index[above])
+        lower.append(values.index[below])
+        weights.append(weight * (m - 1) / max(len(first), 1))
+    found = np.concatenate(higher)
+    raters = None if values.opinions is None else np.full(len(found), "")
+    return Pairs(
+        found, np.concatenate(lower), weights=np.concatenate(weights), implied=np.ones(len(found), bool), raters=raters
+    )

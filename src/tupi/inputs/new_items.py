@@ -10,11 +10,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tupi.inputs.binary import check_probabilities, expand
-from tupi.inputs.checks import check_finite, check_row_count, check_whole_rows
-from tupi.inputs.frames import as_pandas
+from tupi.inputs.checks import Statistics, check_finite, check_row_count, check_whole_rows
 from tupi.inputs.groups import Groups, as_groups
+from tupi.inputs.numbers import as_pandas
 from tupi.inputs.problem import Problem, check_new_predictions, prediction_array
-from tupi.inputs.statistics import Statistics
 from tupi.inputs.tables import Encoding
 from tupi.inputs.views import View, as_matrix, called_view, examine, in_order, named_views, table_of_more
 from tupi.runtime.errors import InputError, nearest
@@ -49,17 +48,24 @@ class KnownView:
 
     def matrix(self, values: Any) -> Any:
         """Return values of the same view for other items as numbers, in the same columns."""
-        called, d = called_view(self.name), len(self.statistics.mean)
-        if self.encoding is not None:
-            table = values if isinstance(values, pd.DataFrame) else table_of_more(called, values)
-            found = self.encoding.transform(table, called)
-            return found if found.shape[1] else np.zeros((len(table), 1))
-        if self.headings is not None and isinstance(values, pd.DataFrame):
-            values = _by_heading(called, values, self.headings)
-        found = as_matrix(called, values)
-        if found.shape[1] != d:
-            raise InputError(f"{called} has {found.shape[1]} columns; accepted: {d}, as it had before.")
-        return found
+        return matrix_as_before(self.name, values, len(self.statistics.mean), self.headings, self.encoding)
+
+
+def matrix_as_before(
+    name: str, values: Any, d: int, headings: tuple[str, ...] | None, encoding: Encoding | None
+) -> Any:
+    """Return a view of other items as numbers, in the d columns that it had; those of tables are found by heading."""
+    called = called_view(name)
+    if encoding is not None:
+        table = values if isinstance(values, pd.DataFrame) else table_of_more(called, values)
+        found = encoding.transform(table, called)
+        return found if found.shape[1] else np.zeros((len(table), 1))
+    if headings is not None and isinstance(values, pd.DataFrame):
+        values = _by_heading(called, values, headings)
+    found = as_matrix(called, values)
+    if found.shape[1] != d:
+        raise InputError(f"{called} has {found.shape[1]} columns; accepted: {d}, as it had before.")
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +128,7 @@ class Known:
         index = predictions.index if isinstance(predictions, (pd.Series, pd.DataFrame)) else None
         predictions = as_pandas("predictions", predictions)
         if isinstance(predictions, pd.DataFrame) and self.classes is not None and not self.binary:
-            predictions = self._by_class(predictions)
+            predictions = by_class(predictions, self.classes)
         initial = prediction_array(predictions, self.task)
         if self.binary != (self.task == "classification" and initial.ndim == 1):
             came, before = ("one column", "one for each class")[:: -1 if self.binary else 1]
@@ -146,17 +152,6 @@ class Known:
                 "predictions: found numbers that are no probabilities; accepted: probabilities, as they were before."
             )
         return found
-
-    def _by_class(self, predictions: pd.DataFrame) -> pd.DataFrame:
-        """Return class columns in the order that they had."""
-        places = {str(name): k for k, name in enumerate(predictions.columns)}
-        lacking = [name for name in map(str, self.classes or ()) if name not in places]
-        if lacking or len(places) != len(self.classes or ()):
-            raise InputError(
-                f"predictions: found columns {', '.join(list(places)[:6])}; accepted: those of before, "
-                f"{', '.join(map(str, (self.classes or ())[:6]))}."
-            )
-        return predictions.iloc[:, [places[str(name)] for name in self.classes or ()]]
 
     def _groups(self, groups: Any, n: int, index: pd.Index | None) -> Groups | None:
         """Return the groups of items, or complain."""
@@ -292,6 +287,17 @@ class NewItems(Problem):
 
 def _are_probabilities(initial: Array) -> bool:
     return bool((initial >= 0).all() and np.allclose(initial.sum(axis=1), 1.0, atol=1e-6))
+
+
+def by_class(predictions: pd.DataFrame, classes: tuple[Any, ...]) -> pd.DataFrame:
+    """Return class columns in the order that they had."""
+    places, wanted = {str(name): k for k, name in enumerate(predictions.columns)}, list(map(str, classes))
+    if set(places) != set(wanted):
+        raise InputError(
+            f"predictions: found columns {', '.join(list(places)[:6])}; accepted: those of before, "
+            f"{', '.join(wanted[:6])}."
+        )
+    return predictions.iloc[:, [places[name] for name in wanted]]
 
 
 def _by_heading(called: str, table: pd.DataFrame, headings: tuple[str, ...]) -> pd.DataFrame:

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tupi.inputs.binary import TwoClasses, check_probabilities, collapse, expand
+from tupi.inputs.checked_labels import as_labels
 from tupi.inputs.checks import (
     check_magnitude,
     check_prediction_shape,
@@ -20,10 +21,9 @@ from tupi.inputs.checks import (
     check_taking_part,
 )
 from tupi.inputs.classes import check_names, class_numbers
-from tupi.inputs.frames import PANDAS, as_pandas, library_of
 from tupi.inputs.groups import Groups, Levels, as_groups
-from tupi.inputs.labels import Labels, Pairs, Values, as_labels
-from tupi.inputs.numbers import as_numbers
+from tupi.inputs.labels import Labels, Pairs, Values
+from tupi.inputs.numbers import PANDAS, as_numbers, as_pandas, library_of
 from tupi.inputs.tables import Encoding
 from tupi.inputs.views import View, as_views, named_views, varying
 from tupi.runtime.errors import InputError, nearest
@@ -126,10 +126,19 @@ class Problem:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a person should know about how the input was understood, a sentence each."""
-        if not self.binary or self.classes is None:
-            return ()
-        negative, positive = self.classes
-        return (f"The predictions are taken for probabilities of class {positive!r}; the other class is {negative!r}.",)
+        said: list[str] = []
+        if self.binary and self.classes is not None:
+            negative, positive = self.classes
+            said.append(
+                f"The predictions are taken for probabilities of class {positive!r}; the other class is {negative!r}."
+            )
+        if isinstance(self.labels, Pairs) and self.labels.implied is not None:
+            implied = self.labels.implied
+            said.append(
+                f"Values and comparisons were given together: the values count as {implied.sum():,} comparisons, "
+                f"beside {np.sum(~implied):,} others."
+            )
+        return tuple(said)
 
     def as_given(self, predictions: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return predictions that are like `initial` in the shape in which they came in."""
@@ -171,6 +180,23 @@ def make_problem(
         raise InputError(f"task: found {task!r}; accepted: {', '.join(TASKS)}.{nearest(str(task), TASKS)}")
     named = named_views(features)
     library = library_of(predictions, features, *named.values())
+    said = without_views(predictions, labels, task, groups)
+    initial, index, grouped = said.initial, said.index, said.groups
+    views, encodings = as_views(features, len(initial), index, impute)
+    if grouped is not None:
+        grouped = replace(grouped, levels=Levels(initial, views, grouped).mean_something(said.labels))
+        if not grouped.levels:
+            views = tuple(View(v.name, grouped.relative(v.source), impute, headings=v.headings) for v in views)
+    views = varying(views)
+    constant = tuple(name for name in named if name not in {view.name for view in views})
+    problem = replace(said, views=views, encodings=encodings, library=library, constant=constant, groups=grouped)
+    taking_part = problem.columns[problem.covered]
+    check_taking_part(len(taking_part), bool((taking_part != taking_part[:1]).any()))
+    return problem
+
+
+def without_views(predictions: Any, labels: Any, task: str, groups: Any = None) -> Problem:
+    """Check predictions and labels, and return a problem that lacks its views."""
     index = predictions.index if isinstance(predictions, (pd.Series, pd.DataFrame)) else None
     if index is not None and not index.is_unique:
         twice = index[index.duplicated()].tolist()[0]
@@ -178,6 +204,7 @@ def make_problem(
     predictions = as_pandas("predictions", predictions)
     classes = tuple(predictions.columns) if isinstance(predictions, pd.DataFrame) else None
     initial = _as_predictions(predictions, task)
+    grouped: Groups | None = None
     binary = task == "classification" and initial.ndim == 1
     if binary:
         two = TwoClasses(predictions.name if isinstance(predictions, pd.Series) else classes[0] if classes else None)
@@ -190,32 +217,12 @@ def make_problem(
         n_classes = initial.shape[1]
         checked = _class_labels(labels, len(initial), index, lambda values: class_numbers(values, n_classes, classes))
     else:
-        checked = as_labels(labels, len(initial), index)
-    grouped = as_groups(groups, len(initial), index)
+        grouped = as_groups(groups, len(initial), index)
+        checked = as_labels(labels, len(initial), index, groups=None if grouped is None else grouped.numbers)
+        _check_kinds(checked, task)
     if grouped is not None and checked is not None:
         checked = grouped.of(checked)
-    views, encodings = as_views(features, len(initial), index, impute)
-    if grouped is not None:
-        grouped = replace(grouped, levels=Levels(initial, views, grouped).mean_something(checked))
-        if not grouped.levels:
-            views = tuple(View(v.name, grouped.relative(v.source), impute, headings=v.headings) for v in views)
-    views = varying(views)
-    problem = Problem(
-        initial=initial,
-        views=views,
-        labels=checked,
-        task=task,
-        index=index,
-        classes=classes,
-        encodings=encodings,
-        library=library,
-        binary=binary,
-        constant=tuple(name for name in named if name not in {view.name for view in views}),
-        groups=grouped,
-    )
-    taking_part = problem.columns[problem.covered]
-    check_taking_part(len(taking_part), bool((taking_part != taking_part[:1]).any()))
-    return _of_usable_size(problem)
+    return _of_usable_size(Problem(initial, (), checked, task, index, classes, binary=binary, groups=grouped))
 
 
 def _of_usable_size(problem: Problem) -> Problem:
@@ -240,7 +247,9 @@ def with_more_labels(problem: Problem, labels: Any) -> Problem:
         convert = partial(class_numbers, n_classes=n_classes, names=problem.classes)
         found = _class_labels(labels, n, problem.index, convert, problem.labels)
     else:
-        found = as_labels(labels, problem.n, problem.index, before=problem.labels)
+        groups = None if problem.groups is None else problem.groups.numbers
+        found = as_labels(labels, problem.n, problem.index, before=problem.labels, groups=groups)
+        _check_kinds(found, problem.task)
     if problem.groups is not None and found is not None:
         found = problem.groups.of(found)
     return _of_usable_size(replace(problem, labels=found))
@@ -286,6 +295,15 @@ def _largest(array: NDArray[np.float64]) -> float:
     return float(np.abs(array).max(initial=0.0))
 
 
+def _check_kinds(labels: Labels | None, task: str) -> None:
+    """Complain about values and comparisons together, of which only an order comes out, where units are wanted."""
+    if task == "regression" and isinstance(labels, Pairs) and labels.implied is not None:
+        raise InputError(
+            "labels: found values and pairs together for task 'regression'; accepted: values, which have units, or "
+            "task 'ranking'."
+        )
+
+
 def _class_labels(
     labels: Any,
     n: int,
@@ -293,6 +311,7 @@ def _class_labels(
     convert: Callable[[NDArray[Any]], NDArray[np.int64]],
     before: Labels | None = None,
 ) -> Labels | None:
-    if isinstance(labels, Pairs):
+    parts = labels if isinstance(labels, (list, tuple)) else [labels]
+    if any(isinstance(one, Pairs) for one in parts):
         raise InputError("labels: found pairs for task 'classification'; accepted: tupi.Values or an array of classes.")
     return as_labels(labels, n, index, convert, before)

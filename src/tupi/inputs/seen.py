@@ -10,10 +10,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tupi.inputs.checks import check_row_count
-from tupi.inputs.frames import as_pandas
+from tupi.inputs.new_items import matrix_as_before
+from tupi.inputs.numbers import as_pandas
 from tupi.inputs.problem import Problem
 from tupi.inputs.tables import Encoding
-from tupi.inputs.views import View, as_matrix, called_view, named_views, table_of_more
+from tupi.inputs.views import View, called_view, named_views
 from tupi.runtime.errors import InputError, nearest
 
 MOST = 2000  # items that are kept
@@ -43,6 +44,8 @@ class Seen:
         How the columns of each view became numbers, if they were none.
     relative : bool
         Whether rows are relative to the mean of their group.
+    headings : tuple of (tuple of str or None), or None
+        Names of the columns of each view that came as a table of numbers; None in files that earlier versions wrote.
     """
 
     n: int
@@ -52,6 +55,7 @@ class Seen:
     rows: tuple[Array, ...]
     encodings: tuple[Encoding | None, ...]
     relative: bool = False
+    headings: tuple[tuple[str, ...] | None, ...] | None = None
 
     @classmethod
     def of(cls, problem: Problem, initial: NDArray[np.float64]) -> Seen:
@@ -67,6 +71,7 @@ class Seen:
             tuple(rows for _, rows in taken),
             tuple(problem.encodings.get(name) for name in problem.names),
             problem.relative,
+            tuple(view.headings for view in problem.views),
         )
 
     def later(self, features: Any, n: int, index: pd.Index | None) -> tuple[Array, ...]:
@@ -99,18 +104,13 @@ class Seen:
         )
 
     def _later(self, k: int, values: Any, n: int, index: pd.Index | None) -> Array:
-        called, encoding, d = called_view(self.names[k]), self.encodings[k], len(self.centers[k])
+        called, d = called_view(self.names[k]), len(self.centers[k])
         values = as_pandas(called, values)
         if index is not None and isinstance(values, (pd.DataFrame, pd.Series)):
             values = values.reindex(index)
-        if encoding is None:
-            matrix = as_matrix(called, values)
-        else:
-            table = values if isinstance(values, pd.DataFrame) else table_of_more(called, values)
-            matrix = encoding.transform(table, called)
+        headings = None if self.headings is None else self.headings[k]
+        matrix = matrix_as_before(self.names[k], values, d, headings, self.encodings[k])
         check_row_count(self.names[k], len(matrix), n)
-        if matrix.shape[1] != d:
-            raise InputError(f"{called} has {matrix.shape[1]} columns; accepted: {d}, as it had before.")
         rows = np.asarray(matrix[:], np.float64)
         if np.isinf(rows).any():
             raise InputError(f"{called} holds infinite values; accepted: finite numbers, or NaN where there are none.")

@@ -1,4 +1,4 @@
-"""Views that are larger than memory: NPY and Parquet files, and chunks that come one by one.
+"""Views that are larger than memory: NPY and Parquet files, chunks that come one by one, and sparse matrices.
 
 A source looks like a two-dimensional array of which only ``shape``, ``dtype`` and ``source[rows]`` exist. Rows are read
 when they are asked for, with plain reads, so that a file that was read does not count as this process's memory.
@@ -18,6 +18,7 @@ from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from tupi.inputs.files.unpacking import refusing
 from tupi.inputs.numbers import as_numbers, check_real
@@ -99,6 +100,28 @@ class FileRows(Source):
         offset = self._offset + start * self.shape[1] * self.dtype.itemsize
         if read_at(self._file.fileno(), rows.data.cast("B"), offset) < rows.nbytes:
             raise InputError(f"features: {getattr(self._file, 'name', 'a file')} is shorter than its header says.")
+        return rows
+
+
+class SparseRows(Source):
+    """Rows of a sparse matrix; those that are asked for come dense.
+
+    Parameters
+    ----------
+    called : str
+        Which argument this is, for messages.
+    matrix : sparse matrix or array of scipy
+        In any format.
+    """
+
+    def __init__(self, called: str, matrix: Any) -> None:
+        check_real(called, matrix.dtype)
+        if len(matrix.shape) != 2 or not matrix.shape[1]:
+            raise InputError(f"{called}: found a sparse array of shape {matrix.shape}; accepted: shape (n, d).")
+        self._matrix, self.shape, self.dtype = matrix.tocsr(), matrix.shape, matrix.dtype
+
+    def _read(self, start: int, stop: int) -> Array:
+        rows: Array = self._matrix[start:stop].toarray()
         return rows
 
 
@@ -202,7 +225,7 @@ def _is_number(kind: Any) -> bool:
 
 
 def as_source(called: str, values: Any) -> Any:
-    """Return a source for a path, a memory map or an iterator of chunks; anything else as it is.
+    """Return a source for a path, a memory map, a sparse matrix or an iterator of chunks; anything else as it is.
 
     Parameters
     ----------
@@ -218,6 +241,8 @@ def as_source(called: str, values: Any) -> Any:
         if values.ndim not in (1, 2):
             raise InputError(f"{called}: found a memory map of shape {values.shape}; accepted: shape (n, d).")
         return MappedRows(values if values.ndim == 2 else values[:, None])
+    if sparse.issparse(values):
+        return SparseRows(called, values)
     if isinstance(values, Iterator):
         return _spooled(called, values)
     return values

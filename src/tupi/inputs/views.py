@@ -12,13 +12,20 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tupi.inputs.checks import Gaps, check_finite, check_row_count, check_whole_rows, present_rows, varying_views
+from tupi.inputs.checks import (
+    Gaps,
+    Statistics,
+    check_finite,
+    check_row_count,
+    check_whole_rows,
+    present_rows,
+    standardized,
+    varying_views,
+)
 from tupi.inputs.files.reading import READ_TABLES, read_table, suffix_of
-from tupi.inputs.frames import as_pandas
 from tupi.inputs.ids import check_unique, match
-from tupi.inputs.numbers import as_numbers, unmasked
+from tupi.inputs.numbers import as_numbers, as_pandas, unmasked
 from tupi.inputs.sources import Source, as_source
-from tupi.inputs.statistics import Statistics, standardized
 from tupi.inputs.tables import Encoding
 from tupi.runtime.errors import InputError
 from tupi.runtime.threads import in_order as threaded
@@ -27,6 +34,7 @@ IN_MEMORY = 1 << 26  # bytes: smaller files are read once and kept
 MEDIANS = 16  # columns whose medians are taken at once
 BLOCK = 8192  # rows read at once: large enough for BLAS, small enough to stay in cache
 IN_CACHE = 1024  # rows standardised at once
+LAZY = ("dask", "distributed", "zarr")  # packages whose collections are larger than memory
 Array = NDArray[Any]
 FORMS = (
     "accepted: {name: array of shape (n, d)}, a list of arrays, one array, or a DataFrame "
@@ -226,6 +234,13 @@ def named_views(features: Any) -> dict[str, Any]:
     if isinstance(features, (list, tuple)):
         return _by_text((f"view{k}" for k in range(1, len(features) + 1)), features)
     return {"features": features}
+
+
+def any_lazy(predictions: Any, features: Any) -> bool:
+    """Whether predictions or a view are a Dask collection or a Zarr array, said without importing these packages."""
+    nothing = features is None or (isinstance(features, (Mapping, list, tuple)) and not features)
+    views = [] if nothing else named_views(features).values()
+    return any(type(one).__module__.partition(".")[0] in LAZY for one in (predictions, *views))
 
 
 def _by_text(names: Iterable[Any], views: Iterable[Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t
+from scipy.special import stdtrit
 
 from tupi.inputs.labels import Labels, Values, entries, labelled_items, n_labels, relabel
 from tupi.inputs.problem import Problem
@@ -133,6 +133,31 @@ def judge(
         for repeat in range(n_repeats)
     ]
     return judge_answers(rounds, problem, labels, accepted, metric)
+
+
+def judged(
+    gain: Gain,
+    left_out: tuple[NDArray[np.int64], NDArray[np.float64]] | None,
+    problem: Problem,
+    labels: Labels,
+    accepted: bool,
+    metric: Metric[Any],
+) -> Evidence:
+    """Return what labels say about a method that judges itself.
+
+    Parameters
+    ----------
+    gain, left_out
+        The gain that it knows, and its predictions of labelled items without their labels, see
+        `tupi.methods.base.Fit`.
+    problem, labels, accepted, metric
+        See `judge`.
+    """
+    if left_out is None or not isinstance(labels, Values):
+        return stated(gain, labels, problem.task, accepted)
+    answer = np.flatnonzero(np.isin(labels.index, left_out[0])), answer_without(problem, labels, *left_out)
+    known = gain if metric is metric_of(problem.task, labels) else None
+    return judge_answers([[answer]], problem, labels, accepted, metric, known)
 
 
 def judge_answers(
@@ -306,7 +331,7 @@ def stated(
     count = n_labels(labels)
     # The error of the mean is that of what these labels happen to show; few of them seldom show the largest gains.
     beyond = np.hypot(metric.unseen, metric.uncertain_unit * difference) / np.sqrt(count)
-    half = 0.0 if same else t.ppf(0.975, count - 1) * np.hypot(gain.error, beyond)
+    half = 0.0 if same else stdtrit(count - 1, 0.975) * np.hypot(gain.error, beyond)
     low, high = difference - half, difference + half
     went, end = ("went", "") if accepted else ("would have gone", UNCHANGED)
     change = metric.words.change(gain.before, gain.after, difference, low, high)

@@ -42,6 +42,7 @@ def pair_gain(
     second: NDArray[np.int64],
     m: int,
     groups: NDArray[np.int64] | None = None,
+    weights: Array | None = None,
 ) -> Gain:
     """Return the gain in pairwise accuracy, its error by the jackknife over items, or over groups if that is larger.
 
@@ -55,9 +56,13 @@ def pair_gain(
         How many items there are.
     groups : ndarray of shape (n_pairs,), optional
         The group of each pair, numbered from 0; items of a group vary together.
+    weights : ndarray of shape (n_pairs,), optional
+        What each pair counts; None: all alike.
     """
     old, new = ranked_right(before), ranked_right(after)
-    total, gained = len(old), (new - old).sum()
+    weights = np.ones(len(old)) if weights is None else weights
+    lost, total = weights * (new - old), weights.sum()
+    gained = lost.sum()
 
     def jackknife(touching: NDArray[Any], lost: NDArray[Any]) -> float:
         usable = (touching > 0) & (touching < total)
@@ -68,14 +73,15 @@ def pair_gain(
         return float(np.sqrt((k - 1) / k * np.sum((without - without.mean()) ** 2)))
 
     ends = np.concatenate([first, second])
-    error = jackknife(np.bincount(ends, minlength=m), np.bincount(ends, np.tile(new - old, 2), minlength=m))
+    error = jackknife(np.bincount(ends, np.tile(weights, 2), m), np.bincount(ends, np.tile(lost, 2), m))
     if groups is not None and len(np.unique(groups)) >= 3:
-        error = max(error, jackknife(np.bincount(groups), np.bincount(groups, new - old)))
-    return Gain(float(old.mean()), float(new.mean()), error)
+        error = max(error, jackknife(np.bincount(groups, weights), np.bincount(groups, lost)))
+    return Gain(float(weights @ old / total), float(weights @ new / total), error)
 
 
-def mean_gain(before: Array, after: Array) -> Gain:
-    """Return the gain of a mean over labels, one by one."""
-    k = len(before)
-    error = float(np.std(after - before, ddof=1) / np.sqrt(k)) if k >= 3 else np.inf
-    return Gain(float(before.mean()), float(after.mean()), error)
+def mean_gain(before: Array, after: Array, weights: Array | None = None) -> Gain:
+    """Return the gain of a mean over labels, one by one, which may have weights."""
+    k, share = len(before), np.full(len(before), 1 / len(before)) if weights is None else weights / weights.sum()
+    gains = after - before
+    spread = np.sum((share * (gains - share @ gains)) ** 2) * k / max(k - 1, 1)
+    return Gain(float(share @ before), float(share @ after), float(np.sqrt(spread)) if k >= 3 else np.inf)

@@ -14,8 +14,9 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tupi.inputs.checked_labels import as_labels
 from tupi.inputs.groups import as_groups, members
-from tupi.inputs.labels import Labels, Pairs, Values, as_labels, entries, n_labels
+from tupi.inputs.labels import Labels, Pairs, Values, entries, n_labels
 from tupi.inputs.numbers import as_numbers
 from tupi.inputs.types import Column
 from tupi.runtime.compiling import compiled
@@ -202,10 +203,8 @@ class PairwiseAccuracyOfValues(Metric[Values]):
 class PairwiseAccuracyOfComparisons(Metric[Pairs]):
     """The fraction of comparisons that are ranked right; a tie is half right."""
 
-    name = "pairwise accuracy"
-    key = "pairwise"
-    unseen = 0.1
-    tasks = ("ranking", "regression")
+    name, key, unseen = PairwiseAccuracyOfValues.name, PairwiseAccuracyOfValues.key, PairwiseAccuracyOfValues.unseen
+    tasks = PairwiseAccuracyOfValues.tasks
     kind = Pairs
 
     def shares(self, predictions: Array, labels: Pairs, held: Positions | slice = ALL) -> Array:

@@ -6,7 +6,6 @@ from abc import abstractmethod
 from collections.abc import Callable
 
 import numpy as np
-from sklearn.metrics import average_precision_score
 
 from tupi.inputs.groups import members
 from tupi.inputs.labels import Values
@@ -118,6 +117,8 @@ class AveragePrecision(Whole):
 
     def of(self, truth: Array, predictions: Array) -> float:
         """Return the average precision."""
+        from sklearn.metrics import average_precision_score  # takes long to import, and few ask for it
+
         return float(average_precision_score(truth, predictions)) if truth.any() else float("nan")
 
 

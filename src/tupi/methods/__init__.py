@@ -18,6 +18,7 @@ from tupi.methods.auto.auto import Auto as Auto
 from tupi.methods.auto.auto import Fuse as Fuse
 from tupi.methods.auto.auto import Smooth as Smooth
 from tupi.methods.base import Method as Method
+from tupi.methods.boost import Boost as Boost
 from tupi.methods.coconut import Coconut as Coconut
 from tupi.methods.combine import Select as Select
 from tupi.methods.combine import TupiCoconut as TupiCoconut
@@ -47,6 +48,7 @@ METHODS: dict[str, type[Method]] = {
         Select,
         Ridge,  # plain ones
         Trees,
+        Boost,
         GP,
         Knn,
         CorrectAndSmooth,

@@ -98,7 +98,8 @@ class Fit:
     expected : ndarray of shape (n_items,), optional
         For ranking by values: the label that each item is expected to get.
     left_out_errors : ndarray, optional
-        Absolute errors of labels that were left out, in units of their uncertainty.
+        Absolute errors of labels that were left out, in units of their uncertainty; of classes, scores as in
+        `tupi.judging.conformal.class_scores`.
     left_out : tuple of ndarray, optional
         From methods that judge themselves by values: the labelled items that were used, numbered as in the problem, and
         predictions of them, each made without the item's own label, in the input's scale.
@@ -115,6 +116,8 @@ class Fit:
         Returns the same answer as a function of an item, what `tupi.results.later.Model` says; None if there is none.
     moved : callable, optional
         Returns what moved an item, numbered as in the problem.
+    rater_errors : dict of str to float, optional
+        From methods that learn it from comparisons: the share of wrong answers of each rater.
     """
 
     columns: NDArray[np.float64]
@@ -132,6 +135,7 @@ class Fit:
     calibrated: bool = False
     model: Callable[[], Any] | None = None
     moved: Callable[[int], Moved] | None = None
+    rater_errors: dict[str, float] | None = None
 
     def predictions(self, prepared: Prepared) -> NDArray[np.float64]:
         """Return what this stands for: predictions of all items, in the input's scale."""

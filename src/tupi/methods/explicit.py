@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.embedding.basis import sample_view
+from tupi.blocks.memory import Memory
+from tupi.embedding.basis import sample_views
 from tupi.embedding.embedding import EmbeddingOptions, GaussianFeatures
 from tupi.embedding.gaussian import kernel_matrix, squared_distances
 from tupi.embedding.prepared import Prepared
@@ -162,10 +163,8 @@ def explicit_model(prepared: Prepared, final: Array, options: EmbeddingOptions) 
         chosen = by_content[evenly(len(by_content), FITTED)]
         f, rows = prepared.f[chosen], prepared.items[chosen]
         of_f = [KernelFeatures.of(np.sort(f[:, [c]], axis=0), options) for c in range(f.shape[1])]
-        of_views = [
-            KernelFeatures.of(sample_view(view, prepared.items, FITTED, options.scaling), options)
-            for view in problem.views
-        ]
+        drawn = sample_views(Memory(problem.views, prepared.items), FITTED, options.scaling)
+        of_views = [KernelFeatures.of(rows, options) for rows in drawn]
         known = Known.of(problem)
         model = ExplicitModel(known, prepared.scale, prepared.shift, of_f, of_views, options.scaling, None, 0.0)
         X, distances = model._design(f, problem.views, rows)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
 
 from tupi.algorithm.trajectory import Watch
 from tupi.embedding.prepared import Prepared
@@ -26,12 +25,12 @@ from tupi.methods.supervised import (
     stacked_views,
     view_shares,
 )
-from tupi.rankers import RankNet
 from tupi.runtime.errors import InputError
 
 C_GRID = tuple(10.0 ** (k / 2) for k in range(-4, 9))
 LOGISTIC_GRID = tuple(10.0**k for k in range(5))
 RANKERS = ("svm", "network")
+NETWORKS = ("small", "paper")
 N_FOLDS = 3  # each takes a network or two
 
 Model: TypeAlias = Callable[[Array], Array]  # from rows of H to scores
@@ -56,6 +55,9 @@ class Retrain(Method):
         0.01 to 10,000 in half powers of ten, or from 1 to 10,000 in powers of ten.
     shapes : tuple of (n_layers, n_units)
         Networks to try, see `tupi.rankers.RankNet`; the default is what a few dozen to a few hundred labels can train.
+    network : {"small", "paper"}
+        Networks of these shapes trained by Adam, or the search of `tupi.rankers.paper_network`: 42 shapes by plain
+        gradient descent, which takes about ten times as long.
     """
 
     name: ClassVar[str] = "retrain"
@@ -63,10 +65,13 @@ class Retrain(Method):
     ranker: str | None = None
     C: float | None = None
     shapes: tuple[tuple[int, int], ...] = ((2, 10), (2, 40))
+    network: str = "small"
 
     def __post_init__(self) -> None:
         if self.ranker is not None and self.ranker not in RANKERS:
             raise InputError(f"ranker: found {self.ranker!r}; accepted: {', '.join(RANKERS)}, or None.")
+        if self.network not in NETWORKS:
+            raise InputError(f"network: found {self.network!r}; accepted: {', '.join(NETWORKS)}.")
         check_positive("C", self.C)
 
     def fit(self, prepared: Prepared, labels: Labels | None, watch: Watch | None = None) -> Fit:
@@ -115,7 +120,9 @@ class Retrain(Method):
         return models
 
     def _network(self, H: Array, labels: Labels, seed: int) -> Model:
-        network = RankNet(shapes=self.shapes, random_state=seed)
+        from tupi.rankers import RankNet, paper_network  # takes long to import
+
+        network = paper_network(seed) if self.network == "paper" else RankNet(self.shapes, random_state=seed)
         if isinstance(labels, Values) and labels.groups is not None:
             labels = pairs_within(labels)
         try:
@@ -167,6 +174,8 @@ def _line(judged: Judged, seen: Array, values: Array) -> tuple[float, float]:
 
 
 def _logistic(H: Array, classes: Array, C: float, n_classes: int) -> Model:
+    from sklearn.linear_model import LogisticRegression  # takes long to import
+
     regression = LogisticRegression(C=C, max_iter=2_000).fit(H, classes)
 
     def predict(X: Array) -> Array:

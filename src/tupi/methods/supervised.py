@@ -19,8 +19,6 @@ from tupi.inputs.problem import standardize
 from tupi.inputs.views import BLOCK
 from tupi.methods.base import Fit, Method
 from tupi.methods.columns import from_scores, from_shares, from_values, nearest_shares
-from tupi.rankers.rank_loss import PairLoss, RankLoss, ValueLoss
-from tupi.rankers.rank_svm import minimise
 from tupi.runtime.errors import InputError
 
 Array = NDArray[np.float64]
@@ -136,6 +134,10 @@ def view_shares(prepared: Prepared, rows: Positions, w: Array) -> Array:
 
 def rank_svm_path(X: Array, labels: Labels, C_grid: Sequence[float]) -> list[Array]:
     """Return the weights of a rank SVM on rows of X at each C, each minimisation started from the previous one."""
+    # The rankers bring scikit-learn along, which takes longer to import than the default method takes.
+    from tupi.rankers.rank_loss import PairLoss, RankLoss, ValueLoss
+    from tupi.rankers.rank_svm import minimise
+
     if isinstance(labels, Values) and labels.groups is not None:
         labels = pairs_within(labels)
     if isinstance(labels, Pairs):

@@ -13,9 +13,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.algorithm.choice import choose, follow
 from tupi.algorithm.denoiser import Step
-from tupi.algorithm.trajectory import InMemory, Trajectory, Watch
+from tupi.algorithm.trajectory import InMemory, Trajectory, Watch, choose, follow
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels
 from tupi.methods.base import Fit, Method

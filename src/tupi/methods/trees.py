@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 
 from tupi.algorithm.trajectory import Watch
 from tupi.embedding.prepared import Prepared
@@ -57,15 +56,17 @@ class Trees(Method):
         settings: dict[str, Any] = self.params() | {"random_state": prepared.random_state}
         if self.max_features is None:
             settings["max_features"] = "sqrt" if classes else 1.0
+        from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor  # takes long to import
+
         forest = ExtraTreesClassifier(**settings) if classes else ExtraTreesRegressor(**settings)
-        X, values = _columns(prepared, prepared.f[known.rows], stacked_views(prepared, known.rows)), known.values
-        rows = _content_order(X, prepared.f[known.rows], values)
+        X, values = tree_columns(prepared, prepared.f[known.rows], stacked_views(prepared, known.rows)), known.values
+        rows = content_order(X, prepared.f[known.rows], values)
         # Columns come back sorted by content, row by row.
         _, first, which = np.unique(X[rows], axis=1, return_index=True, return_inverse=True)
         forest.fit(X[np.ix_(rows, first)], values[rows])
 
         def predict(f: Array, H: Array) -> Array:
-            X = _columns(prepared, f, H)[:, first]
+            X = tree_columns(prepared, f, H)[:, first]
             if not classes:
                 return forest.predict(X)
             chances = np.zeros_like(f)  # a class without labels gets none
@@ -82,12 +83,12 @@ class Trees(Method):
         return finished(prepared, predictions, settings, weights, (note,), watch)
 
 
-def _columns(prepared: Prepared, f: Array, H: Array) -> NDArray[np.float32]:
+def tree_columns(prepared: Prepared, f: Array, H: Array) -> NDArray[np.float32]:
     """Return [f, H] as trees see it, on a scale that does not depend on the number of views."""
     return np.hstack([f, H * np.sqrt(len(prepared.problem.views))]).astype(np.float32)
 
 
-def _content_order(X: NDArray[np.float32], f: Array, values: Array) -> Positions:
+def content_order(X: NDArray[np.float32], f: Array, values: Array) -> Positions:
     """Return an order of rows by label, prediction and features, whatever the order of columns."""
     H = X.astype(np.float64)
     powers = [np.round(np.sum(H**power, axis=1), 6) for power in (4, 3, 2)]

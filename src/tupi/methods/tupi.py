@@ -11,18 +11,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.algorithm.choice import choose, follow
-from tupi.algorithm.denoiser import Engine, Run, Step
+from tupi.algorithm.denoiser import MOMENTA, Engine, Run, Step
 from tupi.algorithm.energy import Vector
 from tupi.algorithm.engines import ENGINES
-from tupi.algorithm.engines.exact import ExactEngine
 from tupi.algorithm.engines.fused import FusedEngine
-from tupi.algorithm.engines.lowrank import LowRankEngine
 from tupi.algorithm.engines.passes import descend_part
-from tupi.algorithm.optimizers import MOMENTA
-from tupi.algorithm.trajectory import Home, InMemory, Trajectory, Watch
-from tupi.embedding.bandwidth import check_bandwidth, squared_bandwidth
+from tupi.algorithm.engines.plain import ExactEngine, LowRankEngine
+from tupi.algorithm.trajectory import Home, InMemory, Trajectory, Watch, choose, follow
 from tupi.embedding.embedding import KERNELS, NORMALIZATIONS, EmbeddingOptions, embed, exact_kernel
+from tupi.embedding.gaussian import check_bandwidth, squared_bandwidth
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels
 from tupi.inputs.problem import standardize
@@ -31,7 +28,7 @@ from tupi.methods.base import Fit, Method, check_positive
 from tupi.methods.columns import from_shares, nearest_shares
 from tupi.methods.explicit import explicit_model
 from tupi.methods.joint import joint_view
-from tupi.methods.reach import FARTHEST, moved, reach_of, why_so_far
+from tupi.methods.reach import FARTHEST, compared, moved, reach_of, why_so_far
 from tupi.runtime.compiling import COMPILING, is_compiled
 from tupi.runtime.errors import InputError, nearest
 from tupi.runtime.threads import threads_for
@@ -40,11 +37,10 @@ from tupi.runtime.threads import threads_for
 LAM_GRID = (0.1, 0.4, 1.5, 6.0)
 SIGMA_W2_GRID = (0.01, 0.3, 10.0)
 MAX_STEPS = 50  # the paper's T
-#: Without labels: small steps, for diffusion kernels larger ones since they move f less, and nearly even weights;
-#: `tupi.methods.reach` says when to stop.
-QUIET_LAM = {"gaussian": 0.03, "diffusion": 0.1}
+#: Without labels: small steps and nearly even weights; `tupi.methods.reach` says when to stop.
+QUIET_LAM = 0.1
 QUIET_SIGMA_W2 = 10.0
-QUIET_STEPS = 10  # where nothing says when to stop
+QUIET_STEPS = 3  # where nothing says when to stop
 RESTORING = ("safe", "paper")
 EXACT_LIMIT = 20_000  # items: three n x n matrices of doubles are then 10 GB
 
@@ -57,20 +53,20 @@ class Tupi(Method):
     ----------
     lam : float, optional
         lambda: how strongly each step pulls towards the views. None: with labels chosen from 0.1 to 6, without them
-        0.03, or 0.1 for diffusion kernels.
+        0.1.
     sigma_w2 : float, optional
         sigma_w^2: how evenly the views are weighted; small picks the most dependent one. None: with labels chosen from
         0.01 to 10, without them 10.
     n_iter : int, optional
         T: the number of steps; with labels at most so many, and the best of them is returned. None: 50 with labels.
-        Without them, steps end when the predictions have moved by half of what views take for error
-        (`tupi.methods.reach`), at the latest after 30; on Dask after 10.
+        Without them, steps end when the predictions have moved by what views take for error
+        (`tupi.methods.reach`), at the latest after 40; on Dask after 3.
     kernel : {"gaussian", "diffusion"}, optional
         Kernels of the views. None: with labels chosen from both, without them diffusion.
     rank : int
         K: basis points per view.
     bandwidth : str or float
-        Width rule of the views' Gaussian kernels, see `tupi.embedding.bandwidth`.
+        Width rule of the views' Gaussian kernels, see `tupi.embedding.gaussian`.
     prediction_bandwidth : str or float
         Width rule of the predictions' kernel.
     engine : {"fused", "reference", "exact", "dask"}
@@ -167,7 +163,7 @@ class Tupi(Method):
         """Return complete settings: one without labels, a grid over what is None with them, cautious ones first."""
         if not labelled:
             kernel = self.kernel or "diffusion"
-            lam, sigma_w2 = self.lam or QUIET_LAM[kernel], self.sigma_w2 or QUIET_SIGMA_W2
+            lam, sigma_w2 = self.lam or QUIET_LAM, self.sigma_w2 or QUIET_SIGMA_W2
             return [replace(self, kernel=kernel, lam=lam, sigma_w2=sigma_w2, n_iter=self.n_iter or QUIET_STEPS)]
         lams = LAM_GRID if self.lam is None else (self.lam,)
         widths = SIGMA_W2_GRID if self.sigma_w2 is None else (self.sigma_w2,)
@@ -308,16 +304,18 @@ class Tupi(Method):
             follow([trajectory], watch=watch)
             steps = list(trajectory.steps)
             return self._finished(prepared, steps, setting, len(steps) - 1)
-        reach = prepared.once("reach", lambda: reach_of(prepared))
+        reach = prepared.once(("reach", self.joint), lambda: reach_of(prepared, self.joint))
         setting = replace(setting, n_iter=FARTHEST)
         trajectory = trajectory_of(setting)
 
-        def beyond(step: Step) -> bool:
-            return (watch is not None and watch(step) is True) or moved(prepared.f, step.f) > reach
+        initial = compared(prepared, prepared.f)
 
-        follow([trajectory], watch=beyond)
+        def within(step: Step) -> bool:
+            return moved(initial, compared(prepared, step.f)) <= reach
+
+        follow([trajectory], watch=lambda step: (watch is not None and watch(step) is True) or not within(step))
         first, *later = trajectory.steps
-        steps = [first, *itertools.takewhile(lambda step: moved(prepared.f, step.f) <= reach, later)]
+        steps = [first, *itertools.takewhile(within, later)]
         return self._finished(prepared, steps, setting, len(steps) - 1, notes=(why_so_far(reach),))
 
     def why(self, t: int, tried: int) -> str:

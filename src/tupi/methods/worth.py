@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import t
+from scipy.special import stdtrit
 
 from tupi.blocks.memory import Memory
 from tupi.embedding.prepared import Prepared, silent
@@ -89,7 +89,7 @@ def view_gains(prepared: Prepared, method: Method, fit: Fit, metric: Metric[Any]
         gain = _gain(metric, less, everything, problem, labels)
         if gain is not None and np.isfinite(gain.error):
             better = metric.gain(gain.before, gain.after)
-            half = t.ppf(0.975, n_labels(labels) - 1) * gain.error
+            half = stdtrit(n_labels(labels) - 1, 0.975) * gain.error
             found[view] = better, better - half, better + half
     return _table(problem, found, GAIN)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from tupi.runtime.errors import InputError
 from tupi.runtime.system import flush_folder, try_lock
 
 VERDICTS = ("left", "right", "equal", "skip")
+ASKS = ("pairs", "values", "classes")  # what questions are about
 FORMAT = 1
 BEGINNING = b'{"tupi"'  # less than that of a header that a kill cut short could be anybody's
 MAX_TEXT = 100  # characters of a rater's name or of a key
@@ -50,6 +52,35 @@ class Answer:
     drawn: str = "chosen"
 
 
+@dataclass(frozen=True)
+class Told:
+    """What one person said of one item.
+
+    Attributes
+    ----------
+    key, rater, time
+        As of an `Answer`.
+    item : int
+        Position of the item.
+    value : float, str or None
+        Its value, or its class by name; None if the person skipped it.
+    """
+
+    key: str
+    rater: str
+    item: int
+    value: float | str | None
+    time: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """Whether the person said something, for counts."""
+        return "skip" if self.value is None else "value"
+
+
+Said = Answer | Told
+
+
 class AnswerFile:
     """All answers, in memory and on disk.
 
@@ -65,14 +96,16 @@ class AnswerFile:
         Number of items.
     names : sequence of str, optional
         The items' ids; without them the file holds row numbers.
+    asks : {"pairs", "values", "classes"}
+        What answers are about: two items each, or the value or class of one.
     """
 
-    def __init__(self, path: str | Path, n: int, names: list[str] | None = None) -> None:
-        self.path, self._n, self._names = Path(path), n, names
+    def __init__(self, path: str | Path, n: int, names: list[str] | None = None, asks: str = "pairs") -> None:
+        self.path, self._n, self._names, self._asks = Path(path), n, names, asks
         self._positions = None if names is None else {name: k for k, name in enumerate(names)}
         self._lock = threading.Lock()
         self.version = 0  # how often the answers changed since the file was opened
-        self._answers: dict[str, Answer] = {}
+        self._answers: dict[str, Said] = {}
         self._used: set[str] = set()  # keys, those of undone answers and of undoing included
         self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
@@ -93,6 +126,8 @@ class AnswerFile:
         with self.path.open("rb") as file:
             content = file.read()
         header = {"tupi": "answers", "format": FORMAT, "items": self._n, "by": self._by}
+        if self._asks != "pairs":
+            header["asks"] = self._asks
         whole = content[: content.rfind(b"\n") + 1]
         if whole:
             lines = whole.decode("utf-8", "replace").splitlines()
@@ -137,24 +172,39 @@ class AnswerFile:
                 f"--answers: {self.path} is about {header.get('items')} items known by {header.get('by')}, and these "
                 f"are {self._n} known by {self._by}; accepted: answers about the same items, or a new file."
             )
+        if (asks := header.get("asks", "pairs")) != self._asks:
+            raise InputError(
+                f"--answers: {self.path} holds answers about {asks}, and this page asks about {self._asks}; accepted: "
+                "answers to the same questions, or a new file."
+            )
 
     def _replay(self, entry: dict[str, Any], number: int) -> None:
         try:
             if "undo" in entry:
                 self._answers.pop(entry["undo"], None)
             else:
-                left, right = self._position(entry["left"]), self._position(entry["right"])
-                verdict, key = str(entry["answer"]), str(entry["key"])
-                if verdict not in VERDICTS or left == right:
-                    raise ValueError
-                drawn = "random" if entry.get("drawn") == "random" else "chosen"
-                rater, time = str(entry["rater"]), str(entry.get("time", ""))
-                self._answers[key] = Answer(key, rater, left, right, verdict, time, drawn)
+                read = self._compared if self._asks == "pairs" else self._told
+                self._answers[str(entry["key"])] = read(entry)
             self._used.add(str(entry["key"]))
         except InputError:
             raise
         except (KeyError, ValueError, TypeError):
             raise self._unreadable(number) from None
+
+    def _compared(self, entry: dict[str, Any]) -> Answer:
+        left, right = self._position(entry["left"]), self._position(entry["right"])
+        verdict = str(entry["answer"])
+        if verdict not in VERDICTS or left == right:
+            raise ValueError
+        drawn = "random" if entry.get("drawn") == "random" else "chosen"
+        return Answer(str(entry["key"]), str(entry["rater"]), left, right, verdict, str(entry.get("time", "")), drawn)
+
+    def _told(self, entry: dict[str, Any]) -> Told:
+        value = entry["value"]
+        if value is not None:
+            value = float(value) if self._asks == "values" else str(value)
+        item = self._position(entry["item"])
+        return Told(str(entry["key"]), str(entry["rater"]), item, value, str(entry.get("time", "")))
 
     def _position(self, name: Any) -> int:
         if self._positions is not None:
@@ -173,39 +223,37 @@ class AnswerFile:
         return position if self._names is None else self._names[position]
 
     @property
-    def answers(self) -> list[Answer]:
+    def answers(self) -> list[Said]:
         """All answers that were not undone, in the order in which they came."""
         with self._lock:
             return list(self._answers.values())
 
-    def snapshot(self) -> tuple[int, list[Answer]]:
+    def snapshot(self) -> tuple[int, list[Said]]:
         """Return how often the answers changed since the file was opened, and all of them."""
         with self._lock:
             return self.version, list(self._answers.values())
 
-    def append(self, answer: Answer) -> None:
+    def append(self, answer: Said) -> None:
         """Save an answer; one with a key that was used before is already saved."""
         _check(answer, self._n)
         with self._lock:
             if answer.key in self._used:
                 return
-            answer = Answer(**asdict(answer) | {"time": answer.time or _now()})
-            self._write(
-                {
-                    "key": answer.key,
-                    "time": answer.time,
-                    "rater": answer.rater,
-                    "left": self._name(answer.left),
-                    "right": self._name(answer.right),
-                    "answer": answer.verdict,
-                    "drawn": answer.drawn,
-                }
-            )
+            answer = replace(answer, time=answer.time or _now())
+            self._write(self._entry(answer))
             self._used.add(answer.key)
             self._answers[answer.key] = answer
             self.version += 1
 
-    def undo(self, rater: str, key: str) -> Answer | None:
+    def _entry(self, answer: Said) -> dict[str, Any]:
+        """Return an answer as a line of the file has it."""
+        entry: dict[str, Any] = {"key": answer.key, "time": answer.time, "rater": answer.rater}
+        if isinstance(answer, Told):
+            return entry | {"item": self._name(answer.item), "value": answer.value}
+        left, right = self._name(answer.left), self._name(answer.right)
+        return entry | {"left": left, "right": right, "answer": answer.verdict, "drawn": answer.drawn}
+
+    def undo(self, rater: str, key: str) -> Said | None:
         """Take a rater's last answer back and return it; None if there is none, or if the key was used before."""
         _check_text("key", key)
         with self._lock:
@@ -245,17 +293,25 @@ class AnswerFile:
             os.close(self._file)
 
 
-def _check(answer: Answer, n: int) -> None:
-    if answer.verdict not in VERDICTS:
-        raise InputError(f"answer: found {answer.verdict!r}; accepted: {', '.join(VERDICTS)}.")
-    for name in ("left", "right"):
-        position = getattr(answer, name)
-        if not 0 <= position < n:
-            raise InputError(f"{name}: found {position}; accepted: an item from 0 to {n - 1}.")
-    if answer.left == answer.right:
-        raise InputError("right: found the same item as left; accepted: two different items.")
+def _check(answer: Said, n: int) -> None:
+    if isinstance(answer, Told):
+        _check_position("item", answer.item, n)
+        if isinstance(answer.value, float) and not math.isfinite(answer.value):
+            raise InputError(f"value: found {answer.value}; accepted: a finite number.")
+    else:
+        if answer.verdict not in VERDICTS:
+            raise InputError(f"answer: found {answer.verdict!r}; accepted: {', '.join(VERDICTS)}.")
+        _check_position("left", answer.left, n)
+        _check_position("right", answer.right, n)
+        if answer.left == answer.right:
+            raise InputError("right: found the same item as left; accepted: two different items.")
     _check_text("rater", answer.rater)
     _check_text("key", answer.key)
+
+
+def _check_position(name: str, position: int, n: int) -> None:
+    if not 0 <= position < n:
+        raise InputError(f"{name}: found {position}; accepted: an item from 0 to {n - 1}.")
 
 
 def _check_text(name: str, text: str) -> None:

@@ -15,6 +15,11 @@ from tupi.research.datasets.digits import INK_LEVELS
 from tupi.research.demo import demo_case
 from tupi.runtime.atomic import write_atomically
 
+ABOUT = (
+    "Each item is a handwritten digit from 0 to 9, and the task is to rank them: the greater the digit, the higher its "
+    "score should be. The scores come from a weak ranker that saw only the magnitudes of each picture's Fourier "
+    "transform. They have no unit; only their order counts. The views are five other ways to measure the same pictures."
+)
 SCALE = 8  # screen pixels per pixel of a digit
 
 

@@ -7,7 +7,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -20,14 +20,14 @@ from tupi.embedding.restoring import restore
 from tupi.inputs.labels import Labels, labelled_items, relabel
 from tupi.judging.metrics import metric_of
 from tupi.methods.tupi import LAM_GRID, SIGMA_W2_GRID, Tupi
-from tupi.page.fits import Fits, with_evidence
+from tupi.page.fits import Fits, Found, with_evidence
 from tupi.page.frames import encode
 from tupi.page.knowledge import NOTHING, Known
 from tupi.page.lanes import Lane, Piece
-from tupi.page.looks import LAMS, LAST, WIDTHS, Look, ranks
+from tupi.page.looks import LAMS, LAST, WIDTHS, Look, columns_of
 from tupi.page.signals import Signal
 from tupi.page.trails import Trails
-from tupi.results.result import Denoised
+from tupi.page.words import in_words
 from tupi.runtime.errors import InputError
 from tupi.runtime.json_values import finite, numbers
 
@@ -35,25 +35,6 @@ PAUSE = 0.4  # seconds without a move before anything is computed ahead
 CANDIDATE_STEPS = 8  # how far settings are followed that only help to choose questions and to judge
 MAP_STEPS = 8  # of each setting in the map; a longer search would find a better step by chance
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """What a method without steps to look at made of the problem.
-
-    Attributes
-    ----------
-    result : Denoised
-        The result, with its evidence as soon as that is known.
-    known : Known
-        The labels that it was told.
-    judged : bool
-        Whether the labels were asked what they say of it.
-    """
-
-    result: Denoised
-    known: Known
-    judged: bool
 
 
 class Explorer:
@@ -185,8 +166,8 @@ class Explorer:
         if known is None:
             return None
         predictions, facts = known
-        column = predictions if predictions.ndim == 1 else predictions[:, look.column]
-        return encode({"t": t, "last": self.last(look), **facts}, score=column.astype(np.float32), rank=ranks(column))
+        arrays = columns_of(predictions, look.column, self.prepared.problem.groups)
+        return encode({"t": t, "last": self.last(look), **facts}, **arrays)
 
     def _step(self, look: Look, t: int) -> tuple[Array, dict[str, Any]] | None:
         setting = look.setting(self.base)
@@ -390,12 +371,3 @@ def _beside(grid: tuple[float, ...], value: float) -> list[float]:
     """Return the next larger and the next smaller position of a slider."""
     place = int(np.argmin(np.abs(np.log(np.array(grid) / value))))
     return [grid[k] for k in (place + 1, place - 1) if 0 <= k < len(grid)]
-
-
-def in_words(problem: Exception) -> str:
-    """Return what went wrong without saying where on this machine."""
-    if isinstance(problem, InputError):
-        return str(problem)
-    if isinstance(problem, MemoryError):
-        return "There is not enough memory for this."
-    return "This could not be computed; the terminal that runs tupi serve says why."

@@ -3,21 +3,43 @@
 from __future__ import annotations
 
 import threading
-from copy import copy
+from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd
+
 from tupi.algorithm.trajectory import Watch
-from tupi.api import denoise_prepared
+from tupi.api import Run, denoise_prepared
 from tupi.embedding.prepared import Prepared, Progress
 from tupi.judging.evidence import Evidence
 from tupi.methods import make_method
-from tupi.methods.base import Method
+from tupi.methods.base import Fit, Method
 from tupi.page.judging import judge_answers
 from tupi.page.knowledge import Known, thinned
 from tupi.page.trails import Relabelled
 from tupi.results.result import Denoised
+from tupi.runtime.system import give_memory_back
 
 MOST_JUDGED = 500  # comparisons behind a judgement while people answer: fits to thousands take minutes
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a method without steps to look at made of the problem.
+
+    Attributes
+    ----------
+    result : Denoised
+        The result, with its evidence as soon as that is known.
+    known : Known
+        The labels that it was told.
+    judged : bool
+        Whether the labels were asked what they say of it.
+    """
+
+    result: Denoised
+    known: Known
+    judged: bool
 
 
 class Fits:
@@ -48,16 +70,32 @@ class Fits:
         result = self.result(name, known)
         if not known.n_answers:
             return result.evidence
-        found: Evidence = self._once("evidence", name, known, lambda: self._judge(name, known, result.changed))
+        found: Evidence = self._once("evidence", name, known, lambda: self._judge(name, known, result))
         return found
+
+    def worth(self, name: str, known: Known, asked: bool) -> pd.DataFrame | None:
+        """Return what each view is worth, see `Denoised.view_gains`; None if that takes long and nobody asked.
+
+        With answers about pairs, a fit to those that were drawn at random tells it: the others must not judge.
+        """
+        result = self.result(name, known)
+        assert result.origin is not None
+        if not (asked or result.origin.knows_view_gains or result.origin.quick_view_gains):
+            return None
+        if known.n_answers:
+            judges = Known(known.judges, words=known.words)
+            result = self._once("random", name, known, lambda: self._denoise(name, judges))
+        return result.view_gains
 
     def _denoise(self, name: str, known: Known) -> Denoised:
         result = denoise_prepared(self._relabelled(known), make_method(name, {}))
         return with_evidence(result, None) if known.n_answers else result
 
-    def _judge(self, name: str, known: Known, changed: bool) -> Evidence:
-        fewer = thinned(known, MOST_JUDGED, self._prepared.random_state)
-        return judge_answers(make_method(name, {}), self._relabelled(fewer), fewer, changed)
+    def _judge(self, name: str, known: Known, result: Denoised) -> Evidence:
+        fit = fit_of(result)
+        if fit is None or fit.left_out_pairs is None:
+            known = thinned(known, MOST_JUDGED, self._prepared.random_state)
+        return judge_answers(make_method(name, {}), self._relabelled(known), known, result.changed, fit)
 
     def _relabelled(self, known: Known) -> Relabelled:
         return Relabelled(self._prepared, known.labels)
@@ -71,6 +109,7 @@ class Fits:
             kept = self._kept.get(key)
             if kept is None or kept[0] is not known:
                 kept = self._kept[key] = (known, compute())
+                give_memory_back()  # a fit takes tens of megabytes for a moment, on whichever thread it runs
             return kept[1]
 
 
@@ -85,11 +124,16 @@ def decided(
     if not known.n_answers:
         return result
     seen.progress("Judging by the answers about random pairs")
-    return with_evidence(result, judge_answers(method, seen, known, result.changed))
+    return with_evidence(result, judge_answers(method, seen, known, result.changed, fit_of(result)))
+
+
+def fit_of(result: Denoised) -> Fit | None:
+    """Return what a method made of the problem behind a result."""
+    return result.origin.fit if isinstance(result.origin, Run) else None
 
 
 def with_evidence(result: Denoised, evidence: Evidence | None) -> Denoised:
     """Return the result with other evidence."""
-    other = copy(result)  # `replace` would compute all that the result leaves open until somebody asks
-    object.__setattr__(other, "evidence", evidence)
+    other = object.__new__(type(result))  # `copy` and `replace` would compute all that waits until somebody asks
+    vars(other).update(vars(result) | {"evidence": evidence})
     return other

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from scipy.stats import norm, t
 
 from tupi.embedding.prepared import Prepared
-from tupi.inputs.labels import Pairs, subset
+from tupi.inputs.labels import Pairs, entries, subset
 from tupi.judging.evidence import MIN_LABELS, Evidence, amount, held_out
 from tupi.judging.folds import Fold
-from tupi.judging.metrics import COMPARISONS
-from tupi.methods.base import Method
+from tupi.judging.metrics import COMPARISONS, ranked_right
+from tupi.methods.base import Fit, Method
 from tupi.page.knowledge import Known
 
 METRIC = COMPARISONS.name
@@ -23,7 +23,7 @@ PSEUDO = 2.0  # answers added for the interval: half a one of each kind, right o
 Array = NDArray[np.float64]
 
 
-def judge_answers(method: Method, prepared: Prepared, known: Known, changed: bool) -> Evidence:
+def judge_answers(method: Method, prepared: Prepared, known: Known, changed: bool, fit: Fit | None = None) -> Evidence:
     """Return what the answers about random pairs say of a method's gain.
 
     Parameters
@@ -36,6 +36,9 @@ def judge_answers(method: Method, prepared: Prepared, known: Known, changed: boo
         The labels, and which answers judge.
     changed : bool
         Whether the method's predictions with all labels differ from the initial ones.
+    fit : Fit, optional
+        What the method made of all labels. If that tells what it says of each pair without all that is known of its two
+        items, nothing is fitted again: it is exact for the variances that the fit has, and takes no time.
     """
     nan = float("nan")
     pairs = known.judges
@@ -47,13 +50,17 @@ def judge_answers(method: Method, prepared: Prepared, known: Known, changed: boo
         return Evidence(METRIC, right, right, 0.0, 0.0, False, k, sentence)
     if pairs is None or k < MIN_LABELS:
         return Evidence(METRIC, nan, nan, nan, nan, True, k, _not_yet(k, known.n_answers))
-    folds = _folds(prepared, known, pairs)
-    found = held_out(COMPARISONS, method.predictor(prepared), folds, prepared.problem.initial, pairs)
-    before, after, k = found.before, found.after, len(found.before)
+    judged = None if fit is None else _left_out(prepared, pairs, fit)
+    if judged is None or len(judged[0]) < MIN_LABELS:
+        folds = _folds(prepared, known, pairs)
+        found = held_out(COMPARISONS, method.predictor(prepared), folds, prepared.problem.initial, pairs)
+        assert isinstance(found.labels, Pairs)
+        judged = found.before, found.after, found.labels
+    before, after, used = judged
+    k = len(before)
     if k < MIN_LABELS:
         return Evidence(METRIC, nan, nan, nan, nan, True, k, _not_yet(k, known.n_answers))
-    assert isinstance(found.labels, Pairs)
-    low, high = gain_interval(before, after, found.labels)
+    low, high = gain_interval(before, after, used)
     words = COMPARISONS.words
     gain = after.mean() - before.mean()
     sentence = (
@@ -62,6 +69,20 @@ def judge_answers(method: Method, prepared: Prepared, known: Known, changed: boo
         f"{100 * LEVEL:.0f}% interval for all pairs {words.difference(low)} to {words.difference(high)}."
     )
     return Evidence(METRIC, float(before.mean()), float(after.mean()), low, high, True, k, sentence)
+
+
+def _left_out(prepared: Prepared, pairs: Pairs, fit: Fit) -> tuple[Array, Array, Pairs] | None:
+    """Return whether pairs were ranked right before, and are by a fit that did not see their items; and which pairs."""
+    found = None if fit.left_out_pairs is None else fit.left_out_pairs()
+    if found is None:
+        return None
+    n, initial = prepared.problem.n, prepared.problem.initial
+    keys = prepared.items[found[0]] * n + prepared.items[found[1]]
+    _, there, here = np.intersect1d(keys, pairs.higher * n + pairs.lower, return_indices=True)
+    used = entries(pairs, here)
+    assert isinstance(used, Pairs)
+    before = ranked_right(initial[used.higher] - initial[used.lower])
+    return before, ranked_right(found[2][there]), used
 
 
 def gain_interval(before: Array, after: Array, pairs: Pairs) -> tuple[float, float]:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
-from tupi.inputs.labels import Labels, Pairs, Values
+from tupi.inputs.groups import Groups, pairs_within
+from tupi.inputs.labels import Labels, Pairs, Values, entries, ranks_something
 from tupi.judging.evidence import amount, counted
 from tupi.page.answers import Answer
+from tupi.page.tallies import Tally, Votes
 
 MAX_VALUES, MAX_VALUE_PAIRS = 500, 2_000  # more comparisons say little more, and slow each judgement down
-SIGNS = {"left": 1, "right": -1, "equal": 0}
-Votes = dict[tuple[int, int], int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +32,7 @@ class Known:
         The answers about pairs that were drawn at random. Pairs that were chosen are the hard ones, where rankings
         disagree, and so tell nothing about a gain in all pairs.
     n_answers : int
-        How many pairs the answers rank.
+        How many pairs the answers rank; none if these are about single items.
     words : str
         Where the labels come from, as counts.
     """
@@ -45,73 +46,10 @@ class Known:
 NOTHING = Known(None)
 
 
-class Tally:
-    """Answers counted as they come, so that another one costs the same however many there are.
-
-    Attributes
-    ----------
-    votes : dict of (int, int) to int
-        Per pair (lower position first) how many more raters put the first item higher than the second. Each rater has
-        one vote per pair: the last answer. Skipping is no vote.
-    chosen : set of (int, int)
-        Pairs with an answer that was not drawn at random.
-    skipped : dict of str to set of (int, int)
-        The pairs that each rater skipped.
-    verdicts : dict of str to Counter
-        How often each rater said what.
-    n_votes, n_random : int
-        How many answers are votes, and how many of those were drawn at random.
-    n_decided : int
-        How many pairs have a majority.
-    """
-
-    def __init__(self, answers: Iterable[Answer] = ()) -> None:
-        self.votes: Votes = {}
-        self.chosen: set[tuple[int, int]] = set()
-        self.skipped: dict[str, set[tuple[int, int]]] = defaultdict(set)
-        self.verdicts: dict[str, Counter[str]] = defaultdict(Counter)
-        self.n_votes = self.n_random = self.n_decided = 0
-        self._said: dict[tuple[int, int], dict[str, int]] = defaultdict(dict)
-        self._seen: list[Answer] = []
-        for answer in answers:
-            self._add(answer)
-
-    @property
-    def n(self) -> int:
-        """How many answers there are."""
-        return len(self._seen)
-
-    def follow(self, answers: Sequence[Answer]) -> Tally:
-        """Return the tally of these answers: this one with the new answers, or another one if some were undone."""
-        n = len(self._seen)
-        if n > len(answers) or (n and self._seen[-1] is not answers[n - 1]):
-            return Tally(answers)
-        for answer in answers[n:]:
-            self._add(answer)
-        return self
-
-    def _add(self, answer: Answer) -> None:
-        self._seen.append(answer)
-        self.verdicts[answer.rater][answer.verdict] += 1
-        pair = _key(answer)
-        if answer.verdict not in SIGNS:
-            self.skipped[answer.rater].add(pair)
-            return
-        self.n_votes += 1
-        if answer.drawn == "random":
-            self.n_random += 1
-        else:
-            self.chosen.add(pair)
-        sign = SIGNS[answer.verdict] if answer.left == pair[0] else -SIGNS[answer.verdict]
-        said = self._said[pair]
-        before = self.votes.get(pair, 0)
-        after = self.votes[pair] = before + sign - said.get(answer.rater, 0)
-        self.n_decided += bool(after) - bool(before)
-        said[answer.rater] = sign
-
-
-def known_from(given: Labels | None, answers: Sequence[Answer] | Tally, random_state: int = 0) -> Known:
-    """Return what is known from labels that were given and from answers."""
+def known_from(
+    given: Labels | None, answers: Sequence[Answer] | Tally, random_state: int = 0, groups: Groups | None = None
+) -> Known:
+    """Return what is known from labels that were given and from answers about pairs, which are within groups."""
     tally = answers if isinstance(answers, Tally) else Tally(answers)
     pairs = as_pairs(tally.votes)
     n_answers = 0 if pairs is None else len(pairs.higher)
@@ -119,11 +57,28 @@ def known_from(given: Labels | None, answers: Sequence[Answer] | Tally, random_s
     words += [amount(n_answers, "answer")] if n_answers else []
     judges = as_pairs({pair: vote for pair, vote in tally.votes.items() if pair not in tally.chosen})
     labels = pairs if given is None else merge(given, tally.votes, random_state)
+    if groups is not None:
+        labels = None if labels is None else groups.of(labels)
+        judges = None if judges is None else replace(judges, groups=groups.numbers[judges.higher])
     return Known(labels, judges, n_answers, " and ".join(words) or NOTHING.words)
 
 
-def _key(answer: Answer) -> tuple[int, int]:
-    return min(answer.left, answer.right), max(answer.left, answer.right)
+def known_of_items(given: Values | None, answered: Mapping[int, Any]) -> Known:
+    """Return what is known from labels that were given and from answers about single items, which take their place.
+
+    Items that are asked about are drawn at random, so all of these labels may judge, as any others.
+    """
+    if not answered:
+        return NOTHING if given is None else Known(given, words=counted(given))
+    index = np.fromiter(answered, np.int64, len(answered))
+    values = np.array([*answered.values()])
+    words = [amount(len(index), "answer")]
+    if given is not None:
+        old = ~np.isin(given.index, index)
+        index, values = np.concatenate([given.index[old], index]), np.concatenate([given.values[old], values])
+        words.insert(0, counted(given))
+    labels = Values(index, values)
+    return Known(labels if ranks_something(labels) else None, words=" and ".join(words))
 
 
 def thinned(known: Known, most: int, random_state: int = 0) -> Known:
@@ -132,11 +87,13 @@ def thinned(known: Known, most: int, random_state: int = 0) -> Known:
     if not isinstance(labels, Pairs) or len(labels.higher) <= most:
         return known
     drawn = np.sort(np.random.default_rng(random_state).permutation(len(labels.higher))[:most])
-    some = Pairs(labels.higher[drawn], labels.lower[drawn])
+    some = entries(labels, drawn)
+    assert isinstance(some, Pairs)
     if judges is not None:
         pairs = set(zip(some.higher.tolist(), some.lower.tolist(), strict=True))
-        kept = [pair in pairs for pair in zip(judges.higher.tolist(), judges.lower.tolist(), strict=True)]
-        judges = Pairs(judges.higher[kept], judges.lower[kept]) if any(kept) else None
+        kept = np.array([pair in pairs for pair in zip(judges.higher.tolist(), judges.lower.tolist(), strict=True)])
+        left = entries(judges, kept)
+        judges = left if kept.any() and isinstance(left, Pairs) else None
     return replace(known, labels=some, judges=judges)
 
 
@@ -169,6 +126,10 @@ def merge(known: Labels | None, votes: Votes, random_state: int = 0) -> Labels |
 def value_pairs(values: Values, random_state: int = 0) -> Pairs:
     """Return the comparisons that known values imply."""
     rng = np.random.default_rng(random_state)
+    if values.groups is not None:
+        pairs = pairs_within(values)
+        drawn = np.sort(rng.permutation(len(pairs.higher))[:MAX_VALUE_PAIRS])
+        return Pairs(pairs.higher[drawn], pairs.lower[drawn])
     some = np.sort(rng.permutation(len(values.index))[:MAX_VALUES])
     index, known = values.index[some], values.values[some]
     first, second = np.triu_indices(len(some), 1)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.embedding.embedding import KERNELS
+from tupi.inputs.groups import Groups
 from tupi.methods import METHODS
 from tupi.methods.tupi import Tupi
 from tupi.runtime.errors import InputError
@@ -88,13 +89,28 @@ def _number(words: Mapping[str, str], name: str, kind: type, low: float, high: f
     return value
 
 
-def ranks(values: Array) -> NDArray[np.int32]:
-    """Return each item's place, 1 for the highest score; equal scores share the best of their places."""
-    order = np.argsort(-values, kind="stable")
-    ordered = values[order]
-    fresh = np.ones(len(values), dtype=bool)
-    fresh[1:] = ordered[1:] != ordered[:-1]
-    places = np.maximum.accumulate(np.where(fresh, np.arange(1, len(values) + 1), 0))
+def columns_of(predictions: Array, column: int, groups: Groups | None = None) -> dict[str, Array]:
+    """Return what the page shows of each item: its score, its place and, among several classes, the likeliest one."""
+    values = predictions if predictions.ndim == 1 else predictions[:, column]
+    found = {"score": values.astype(np.float32), "rank": ranks(values, groups)}
+    if predictions.ndim == 2:
+        found["top"] = predictions.argmax(axis=1).astype(np.int32)
+    return found
+
+
+def ranks(values: Array, groups: Groups | None = None) -> NDArray[np.int32]:
+    """Return each item's place, 1 for the highest score; equal scores share the best of their places.
+
+    With groups it is the place within the item's group.
+    """
+    numbers = np.zeros(len(values), np.int64) if groups is None else groups.numbers
+    order = np.lexsort((-values, numbers))
+    first = np.ones(len(values), dtype=bool)
+    first[1:] = numbers[order][1:] != numbers[order][:-1]
+    fresh = first.copy()
+    fresh[1:] |= values[order][1:] != values[order][:-1]
+    places = np.arange(len(values))
+    latest, start = (np.maximum.accumulate(np.where(which, places, 0)) for which in (fresh, first))
     result = np.empty(len(values), np.int32)
-    result[order] = places
+    result[order] = latest - start + 1
     return result

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import ipaddress
 import logging
+import re
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MAX_BODY = 16 * 1024  # bytes; the largest request of the page has a few hundred
+MAX_SECONDS = 10.0  # until all of a body has come
 log = logging.getLogger("tupi.page")
 
 # The browser itself refuses whatever the page should not do. Plotly writes its own styles into the page.
@@ -29,6 +32,10 @@ HEADERS = (
 
 class TooLargeError(Exception):
     """A body grew beyond what is accepted; whoever reads it answers with status 413."""
+
+
+class TooSlowError(Exception):
+    """A body did not come within the time for it; whoever reads it answers with status 408."""
 
 
 class Guard:
@@ -86,7 +93,7 @@ class Guard:
         if scope["method"] not in ("GET", "HEAD", "POST"):
             return 405, "method", "Only GET and POST are accepted."
         length = headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > MAX_BODY:
+        if re.fullmatch("[0-9]{1,9}", length) is None or int(length) > MAX_BODY:
             return 413, f"Content-Length {length!r}", "The request is too large."
         return None
 
@@ -132,12 +139,16 @@ def _log(scope: Scope, status: int, reason: str) -> None:
 
 
 def _bounded(receive: Receive) -> Receive:
-    seen = 0
+    seen, whole, end = 0, False, asyncio.get_running_loop().time() + MAX_SECONDS
 
     async def bounded() -> Message:
-        nonlocal seen
-        message = await receive()
-        seen += len(message.get("body", b""))
+        nonlocal seen, whole
+        try:
+            async with asyncio.timeout_at(None if whole else end):  # after the body, a client may listen for long
+                message = await receive()
+        except TimeoutError:
+            raise TooSlowError from None
+        seen, whole = seen + len(message.get("body", b"")), not message.get("more_body", False)
         if seen > MAX_BODY:
             raise TooLargeError
         return message

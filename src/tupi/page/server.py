@@ -5,14 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import secrets
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import contextmanager
 from importlib.resources import files
 from typing import Any
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -20,12 +17,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from tupi.page.connections import Connection
-from tupi.page.explorer import in_words
 from tupi.page.frames import encode
 from tupi.page.looks import Look, read_look
-from tupi.page.security import Guard, TooLargeError
+from tupi.page.security import Guard, TooLargeError, TooSlowError
 from tupi.page.session import Session
+from tupi.page.words import in_words, text
 from tupi.results.report import plotly_script
 from tupi.runtime.errors import InputError
 
@@ -41,7 +37,6 @@ MEDIA_TYPES = {
 }
 STATUS_EVERY = 0.15  # seconds: more often nobody can read
 KEEP_ALIVE = 5.0  # seconds of silence after which a sign of life is sent
-MAX_CONNECTIONS = 200
 log = logging.getLogger("tupi.page")
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -68,6 +63,8 @@ class Page:
             "/plotly.js": self.plotly,
             "/api/facts": self.facts,
             "/api/ids": self.ids,
+            "/api/titles": self.titles,
+            "/api/groups": self.groups,
             "/api/initial": self.initial,
             "/api/figures": self.figures,
             "/api/path": self.path,
@@ -126,6 +123,14 @@ class Page:
         """Return all ids."""
         return _binary(await run_in_threadpool(self.session.ids))
 
+    async def titles(self, request: Request) -> Response:
+        """Return all titles."""
+        return _binary(await run_in_threadpool(self.session.titles))
+
+    async def groups(self, request: Request) -> Response:
+        """Return the group of each item."""
+        return _binary(await run_in_threadpool(self.session.groups))
+
     async def initial(self, request: Request) -> Response:
         """Return the initial scores and ranks."""
         return _binary(await run_in_threadpool(self.session.initial, self._look(request).column))
@@ -151,15 +156,17 @@ class Page:
 
     async def views(self, request: Request) -> Response:
         """Return what is known of each view in a method's result."""
-        return _json(await run_in_threadpool(self.session.views, self._look(request).method))
+        words = request.query_params
+        return _json(await run_in_threadpool(self.session.views, self._look(request).method, "worth" in words))
 
     async def status(self, request: Request) -> Response:
         """Return what changes by itself."""
         return _json(await run_in_threadpool(self.session.status))
 
     async def item(self, request: Request) -> Response:
-        """Return an item's name and facts."""
-        return _json(self.session.item(request.path_params["item"]))
+        """Return all that is known of an item."""
+        position, method = request.path_params["item"], self._look(request).method
+        return _json(await run_in_threadpool(self.session.about_item, position, method))
 
     async def image(self, request: Request) -> Response:
         """Return an item's picture."""
@@ -217,22 +224,21 @@ class Page:
                     continue
 
     async def question(self, request: Request) -> Response:
-        """Return the pair that a rater is asked about."""
-        rater = _text(dict(request.query_params), "rater")
+        """Return what a rater is asked about."""
+        rater = text(dict(request.query_params), "rater")
         return _json(await run_in_threadpool(self.session.question, rater))
 
     async def answer(self, request: Request) -> Response:
         """Save an answer; the reply says so only when the disk has it."""
         words = await _words(request)
-        rater, key, verdict = (_text(words, name) for name in ("rater", "key", "answer"))
-        left, right = (_whole(words, name) for name in ("left", "right"))
-        await run_in_threadpool(self.session.teacher.answer, rater, left, right, verdict, key)
+        rater, key = text(words, "rater"), text(words, "key")
+        await run_in_threadpool(self.session.answer, rater, key, words)
         return _json({"saved": key} | await run_in_threadpool(self.session.question, rater))
 
     async def undo(self, request: Request) -> Response:
         """Take a rater's last answer back."""
         words = await _words(request)
-        rater, key = _text(words, "rater"), _text(words, "key")
+        rater, key = text(words, "rater"), text(words, "key")
         undone = await run_in_threadpool(self.session.teacher.undo, rater, key)
         return _json({"undone": undone is not None} | await run_in_threadpool(self.session.question, rater))
 
@@ -240,7 +246,7 @@ class Page:
         """Start a decision."""
         words = await _words(request)
         look = read_look({name: str(value) for name, value in words.items()}, self.session.n_columns)
-        self.session.decide(_text(words, "choice"), _text(words, "use"), look)
+        self.session.decide(text(words, "choice"), text(words, "use"), look)
         return _json({"started": True})
 
     async def stop(self, request: Request) -> Response:
@@ -316,28 +322,14 @@ async def _words(request: Request) -> dict[str, Any]:
     return words
 
 
-def _text(words: dict[str, Any], name: str) -> str:
-    value = words.get(name)
-    if not isinstance(value, str):
-        raise InputError(f"{name}: found {type(value).__name__}; accepted: text.")
-    if any(0xD800 <= ord(sign) <= 0xDFFF for sign in value):
-        raise InputError(f"{name}: found half a sign, which no file can hold; accepted: Unicode text.")
-    return value
-
-
-def _whole(words: dict[str, Any], name: str) -> int:
-    value = words.get(name)
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise InputError(f"{name}: found {type(value).__name__}; accepted: a whole number.")
-    return value
-
-
 async def _refused(request: Request, problem: Exception) -> Response:
     status, words = 400, str(problem)
     if isinstance(problem, HTTPException):
         status, words = problem.status_code, problem.detail
     elif isinstance(problem, TooLargeError):
         status, words = 413, "The request is too large."
+    elif isinstance(problem, TooSlowError):
+        status, words = 408, "The request came too slowly."
     log.warning("refused %s %r: %d", request.method, request.url.path[:200], status)
     return PlainTextResponse(words, status)
 
@@ -356,60 +348,8 @@ def make_app(session: Session, token: str, host: str, port: int, remote: bool = 
             InputError: _refused,
             HTTPException: _refused,
             TooLargeError: _refused,
+            TooSlowError: _refused,
             Exception: _failed,
         },
     )
     return Guard(app, token, host, port, remote)
-
-
-class Running:
-    """A server that listens, and how to reach it.
-
-    Parameters
-    ----------
-    session : Session
-        What is served.
-    host, port : str, int
-        Where to listen; port 0 takes a free one.
-    remote : bool
-        Whether others than this machine are meant to come.
-    """
-
-    def __init__(self, session: Session, host: str = "127.0.0.1", port: int = 0, remote: bool = False) -> None:
-        self.session, self.token = session, secrets.token_urlsafe(24)
-        self._socket = _listening(host, port)
-        self.host, self.port = host, self._socket.getsockname()[1]
-        app = make_app(session, self.token, host, self.port, remote)
-        config = uvicorn.Config(
-            app,
-            http=Connection,
-            log_level="warning",
-            access_log=False,
-            timeout_graceful_shutdown=1,
-            limit_concurrency=MAX_CONNECTIONS,
-            ws="none",
-        )
-        self.server = uvicorn.Server(config)
-
-    @property
-    def address(self) -> str:
-        """The address to open, with its token."""
-        name = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host
-        return f"http://{f'[{name}]' if ':' in name else name}:{self.port}/?token={self.token}"
-
-    def run(self) -> None:
-        """Serve until interrupted."""
-        self.server.run(sockets=[self._socket])
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listening = socket.socket(family, socket.SOCK_STREAM)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, port))
-        listening.listen(128)
-    except (OSError, OverflowError) as problem:
-        reason = getattr(problem, "strerror", None) or problem
-        raise InputError(f"--port: cannot listen on {host}, port {port} ({reason}); accepted: a free port.") from None
-    return listening

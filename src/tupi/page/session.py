@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -11,19 +12,25 @@ import pandas as pd
 
 from tupi import __version__
 from tupi.embedding.embedding import KERNELS
+from tupi.inputs.labels import Pairs, Values
 from tupi.inputs.problem import make_problem
-from tupi.judging.metrics import usual_metrics
+from tupi.judging.catalogue import words_of
+from tupi.judging.metrics import Words, usual_metrics
 from tupi.methods import METHODS, methods
 from tupi.methods.tupi import Tupi
+from tupi.methods.worth import EXPLAINS
 from tupi.page.answers import AnswerFile
 from tupi.page.decider import Decider, plan_for
 from tupi.page.explorer import MAP_STEPS, Explorer
 from tupi.page.frames import encode, text_arrays
-from tupi.page.looks import LAMS, LAST, WIDTHS, Look, ranks
+from tupi.page.item_teacher import ClassTeacher, ValueTeacher
+from tupi.page.looks import LAMS, LAST, WIDTHS, Look, columns_of
+from tupi.page.pair_teacher import PairTeacher
+from tupi.page.panel import Panel
 from tupi.page.signals import Signal
 from tupi.page.source import Source
-from tupi.page.teacher import Teacher
 from tupi.page.trails import MEMORY, Locked, Trails
+from tupi.page.words import text, whole
 from tupi.results import plots
 from tupi.results.result import Denoised
 from tupi.results.summary import MEANINGS, verdict
@@ -69,22 +76,36 @@ class Session:
         # the same time would set it back for one another in the middle of a result.
         one_blas_thread()
         self.source, self.base, self.signal = source, base or Tupi(), Signal()
-        known = make_problem(source.predictions, source.features, source.labels, source.task, source.impute)
+        known = make_problem(
+            source.predictions, source.features, source.labels, source.task, source.impute, source.groups
+        )
         self._file_labels = known.labels
-        self.problem = replace(known, labels=None)
+        # Two classes that no label names yet have to be called something by whoever is asked.
+        classes = (0, 1) if known.binary and known.classes is None else known.classes
+        self.problem = replace(known, labels=None, classes=classes)
         self.names = None if known.index is None else [str(name) for name in known.index]
         self.first = first or self._first_look(method)
         lams, widths = (
             tuple(sorted({*grid, value})) for grid, value in ((LAMS, self.first.lam), (WIDTHS, self.first.sigma_w2))
         )
-        file = AnswerFile(answers, self.problem.n, self.names)
         prepared = Locked(self.problem, source.random_state)
         self.explorer = Explorer(Trails(prepared, memory), self.base, self.signal, lams, widths)
-        self.teacher = Teacher(
-            file, self.explorer, self._file_labels, self.first.kernel, self.signal, self.explorer.set_known
-        )
+        self.panel = Panel(source, self.explorer, self.names)
+        self.teacher = self._teacher(Path(answers))
         self.decider = Decider(source, prepared, self.names, self.signal)
         self.explorer.look("first", self.first)  # begin before the first page is open
+
+    def _teacher(self, path: Path) -> PairTeacher | ValueTeacher | ClassTeacher:
+        """Return who asks: for classes and values about one item, else which of two is higher."""
+        labels, told = self._file_labels, (self.signal, self.explorer.set_known)
+        kinds = {"classification": "classes", "regression": "values"}
+        asks = "pairs" if isinstance(labels, Pairs) else kinds.get(self.problem.task, "pairs")
+        file = AnswerFile(path, self.problem.n, self.names, asks)
+        if asks == "classes":
+            return ClassTeacher(file, self.explorer, labels, *told, classes=self.classes)
+        if asks == "values":
+            return ValueTeacher(file, self.explorer, labels, *told)
+        return PairTeacher(file, self.explorer, labels, *told, kernel=self.first.kernel)
 
     def _first_look(self, method: str) -> Look:
         kernel = "gaussian" if self._file_labels is not None or self.problem.n > MANY else "diffusion"
@@ -111,7 +132,12 @@ class Session:
             "id": None if problem.index is None else str(problem.index.name or "id"),
             "has_pictures": self.source.pictures is not None,
             "fact_columns": [] if self.source.facts is None else [str(c) for c in self.source.facts.columns],
-            "can_teach": self.teacher.possible,
+            "titles": self.source.titles is not None,
+            "about": self.source.about,
+            "asks": self.teacher.asks,
+            "answers": self.classes if self.teacher.asks == "classes" else None,
+            "positive": str(problem.classes[1]) if problem.binary and problem.classes else None,
+            "group": None if problem.groups is None else self.source.group_name,
             "methods": [{"name": name, "steps": issubclass(METHODS[name], Tupi)} for name in methods()],
             "kernels": list(KERNELS),
             "lams": list(self.explorer.lams),
@@ -120,6 +146,8 @@ class Session:
             "map_steps": MAP_STEPS,
             "first": vars(self.first),
             "metric": self._metric(),
+            "unit": words_of(self._metric()).unit,
+            "factor": words_of(self._metric()).factor,
             "colors": list(plots.COLORS),
             "config": plots.CONFIG,
         }
@@ -141,8 +169,9 @@ class Session:
         return [str(name) for name in self.problem.classes or range(self.problem.initial.shape[1])]
 
     def _metric(self) -> str:
-        """Return what is measured, whichever labels there are going to be."""
-        return " or ".join(dict.fromkeys(metric.name for metric in usual_metrics(self.problem.task).values()))
+        """Return what is measured: by answers about pairs, or else by values."""
+        usual = usual_metrics(self.problem.task)
+        return usual[Pairs if self.teacher.asks == "pairs" and self._file_labels is None else Values].name
 
     def ids(self) -> bytes:
         """Return all ids as one frame; without ids an empty one."""
@@ -150,16 +179,23 @@ class Session:
 
     def initial(self, column: int = 0) -> bytes:
         """Return the initial scores and ranks as one frame."""
-        return _frame(self._initial, column)
+        return self._frame(self._initial, column)
 
-    def item(self, position: int) -> dict[str, Any]:
-        """Return what a person may know about an item who is asked about it: nothing that a ranking says."""
-        if not 0 <= position < self.problem.n:
-            raise InputError(f"item: found {position}; accepted: 0 to {self.problem.n - 1}.")
-        name = str(position) if self.names is None else self.names[position]
-        row = {} if self.source.facts is None else self.source.facts.iloc[position].to_dict()
-        facts = {str(key): str(value)[:200] for key, value in row.items() if not pd.isna(value)}
-        return {"item": position, "name": name, "facts": facts}
+    def groups(self) -> bytes:
+        """Return the number of each item's group, and what each group is called, as one frame."""
+        groups = self.problem.groups
+        if groups is None:
+            return encode({}, number=np.empty(0, np.int32), **text_arrays([]))
+        first = np.unique(groups.numbers, return_index=True)[1]
+        return encode({}, number=groups.numbers.astype(np.int32), **text_arrays([str(groups.ids[k]) for k in first]))
+
+    def titles(self) -> bytes:
+        """Return all titles as one frame; without titles an empty one."""
+        return encode({}, **text_arrays(self.source.titles or []))
+
+    def about_item(self, position: int, method: str) -> dict[str, Any]:
+        """Return all that is known of an item, see `Panel.about`."""
+        return self.panel.about(position, method, self.teacher.labels())
 
     def picture(self, position: int) -> tuple[bytes, str] | None:
         """Return an item's picture and its media type."""
@@ -205,13 +241,21 @@ class Session:
             "meaning": None if evidence is None else MEANINGS.get(evidence.metric),
         }
 
-    def views(self, method: str) -> list[dict[str, Any]] | None:
-        """Return what is known of each view in a method's result; None if there is no such result."""
+    def views(self, method: str, worth: bool = False) -> list[dict[str, Any]] | None:
+        """Return what is known of each view in a method's result; None if there is no such result.
+
+        What each is worth takes a fit for each of them: it is told where that is quick, or if somebody asks.
+        """
         known = self.explorer.found(method)
         if known is None:
             return None
         result = known[1].result
         table = result.dependence.assign(weight=result.weights.iloc[-1] if result.changed else np.nan)
+        worths = self.explorer.fits.worth(method, known[1].known, asked=worth)
+        if worths is not None:
+            words = words_of(self._metric())
+            said = np.array([in_units(row, words) for row in worths.itertuples()], dtype=object)
+            table = table.join(worths.assign(worth=said))
         return [
             {"view": str(name)} | plain(row) for name, row in zip(table.index, table.to_dict("records"), strict=True)
         ]
@@ -241,9 +285,20 @@ class Session:
 
     def question(self, rater: str) -> dict[str, Any]:
         """Return the next question for a rater, and the progress."""
-        pair = self.teacher.question(rater)
-        asked = None if pair is None else {"left": self.item(pair[0]), "right": self.item(pair[1])}
+        items = self.teacher.question(rater)
+        asked = None
+        if items is not None:
+            sides = ("item",) if len(items) == 1 else ("left", "right")
+            asked = {side: self.panel.item(item) for side, item in zip(sides, items, strict=True)}
         return {"question": asked, "progress": self.teacher.progress(rater)}
+
+    def answer(self, rater: str, key: str, said: Mapping[str, Any]) -> None:
+        """Save an answer, in the words in which the page sends it."""
+        if isinstance(self.teacher, PairTeacher):
+            left, right = (whole(said, name) for name in ("left", "right"))
+            self.teacher.answer(rater, left, right, text(said, "answer"), key)
+        else:
+            self.teacher.answer(rater, whole(said, "item"), said.get("value"), key)
 
     # Decide
 
@@ -259,9 +314,17 @@ class Session:
     def decided(self, column: int = 0) -> bytes | None:
         """Return the scores and ranks of the latest decision as one frame; None before the first."""
         decision = self.decider.decision
-        return None if decision is None else _frame(decision.result.predictions, column)
+        return None if decision is None else self._frame(decision.result.predictions, column)
+
+    def _frame(self, predictions: np.ndarray, column: int) -> bytes:
+        return encode({}, **columns_of(predictions, column, self.problem.groups))
 
 
-def _frame(predictions: np.ndarray, column: int) -> bytes:
-    values = predictions if predictions.ndim == 1 else predictions[:, column]
-    return encode({}, score=values.astype(np.float32), rank=ranks(values))
+def in_units(row: Any, words: Words) -> str | None:
+    """Return what a view is worth in the units of a metric, or the share that it explains; None if it is unknown."""
+    if not np.isfinite(row.gain):
+        return None
+    if row.kind == EXPLAINS:
+        return f"{100 * row.gain:.0f}%"
+    interval = f" ({words.difference(row.low)} to {words.difference(row.high)})" if np.isfinite(row.low) else ""
+    return f"{words.difference(row.gain)}{interval}"

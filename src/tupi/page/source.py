@@ -16,6 +16,13 @@ from tupi.page.pictures import Pictures, find_pictures
 from tupi.runtime.errors import InputError
 
 MAX_FACTS = 8  # other columns of the predictions' table that help to tell items apart
+TITLES = (
+    "title",
+    "name",
+    "headline",
+    "caption",
+    "description",
+)  # columns that are taken for titles without being asked
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +45,14 @@ class Source:
         A picture per item.
     facts : DataFrame or None
         What else is known about items, to tell them apart.
+    titles : list of str or None
+        What people call the items.
+    groups : Series or None
+        The group of each item, as for `tupi.denoise`.
+    group_name : str
+        What groups are called.
+    about : str
+        What the items are, and what their scores mean, in a sentence or two; empty if nobody said so.
     """
 
     predictions: Any
@@ -49,6 +64,10 @@ class Source:
     origin: InputFiles | None = None
     pictures: Pictures | None = None
     facts: pd.DataFrame | None = field(default=None)
+    titles: list[str] | None = None
+    groups: Any = None
+    group_name: str = "group"
+    about: str = ""
 
     def python(self, labels: str | None, method: str, params: Mapping[str, Any]) -> str:
         """Return a Python script that repeats a result; ``labels`` names a file of labels to use."""
@@ -63,6 +82,7 @@ class Source:
                 ("score", origin.score),
                 ("label", origin.label if labels == origin.labels else None),
                 ("task", self.task if self.task != "ranking" else None),
+                ("group", origin.group),
                 ("columns", origin.columns),
                 ("drop", origin.drop),
                 ("duplicates", origin.duplicates),
@@ -70,12 +90,13 @@ class Source:
             if value
         ]
         listed = "".join(f"\n    {argument}," for argument in arguments)
+        groups = "" if self.groups is None else "\n    groups=inputs.groups,"
         settings = "".join(f"\n    {name}={value!r}," for name, value in params.items())
         return (
             "import tupi\nfrom tupi.inputs.files import read_inputs\nfrom tupi.results.writing import write_result\n\n"
             f"inputs = read_inputs({listed}\n)\n"
             "result = tupi.denoise(\n    inputs.predictions,\n    inputs.features,\n    inputs.labels,\n"
-            f"    method={method!r},\n    task={self.task!r},\n    random_state={self.random_state},\n"
+            f"    method={method!r},\n    task={self.task!r},{groups}\n    random_state={self.random_state},\n"
             f"    impute={self.impute!r},{settings}\n)\n"
             'write_result(result, "better.csv")\n'
         )
@@ -91,6 +112,7 @@ class Source:
             ("--id", origin.id_column),
             ("--label", origin.label if labels == origin.labels else None),
             ("--task", self.task if self.task != "ranking" else None),
+            ("--group", origin.group),
             ("--impute", self.impute),
             ("--duplicates", origin.duplicates),
             ("--method", method),
@@ -116,6 +138,7 @@ def read_source(
     random_state: int = 0,
     images: str | Path | None = None,
     image_column: str | None = None,
+    title_column: str | None = None,
 ) -> Source:
     """Read the files of a page.
 
@@ -129,15 +152,17 @@ def read_source(
         A folder of pictures called like the items or, with ``image_column``, as that column says.
     image_column : str, optional
         The column of the predictions' table that names each item's picture, inside ``images`` or beside the table.
+    title_column : str, optional
+        The column of the predictions' table that people know the items by; None takes one that is called like one.
     """
     table = read_table(origin.scores) if is_table(origin.scores) else None
+    for option, column in (("--image-column", image_column), ("--title-column", title_column)):
+        if column is not None and (table is None or column not in table.columns):
+            raise InputError(f"{option}: {origin.scores} has no column {column!r}; accepted: one it has.")
     if image_column is not None:
-        if table is None or image_column not in table.columns:
-            raise InputError(f"--image-column: {origin.scores} has no column {image_column!r}; accepted: one it has.")
+        assert table is not None
         origin = _without(origin, table, image_column)
     inputs = origin.read(task)
-    if inputs.groups is not None:
-        raise InputError("--group: found groups for the page; accepted: with `tupi denoise` and `tupi compare`.")
     names = _names(inputs.predictions)
     pictures = None
     if image_column is not None:
@@ -146,11 +171,23 @@ def read_source(
         pictures = find_pictures(folder, table[image_column].fillna("").astype(str).tolist(), "--image-column")
     elif images is not None:
         pictures = find_pictures(images, names)
-    used = {inputs.id_column, image_column, *inputs.score_columns}
-    others = [] if table is None else [column for column in table.columns if column not in used][:MAX_FACTS]
-    facts = table[others] if table is not None and others else None
+    used = {inputs.id_column, image_column, inputs.group_column, *inputs.score_columns}
+    others = [] if table is None else [column for column in table.columns if column not in used]
+    title = title_column or next((column for column in others if str(column).lower() in TITLES), None)
+    others = [column for column in others if column != title][:MAX_FACTS]
     return Source(
-        inputs.predictions, inputs.features, inputs.labels, task, impute, random_state, origin, pictures, facts
+        inputs.predictions,
+        inputs.features,
+        inputs.labels,
+        task,
+        impute,
+        random_state,
+        origin,
+        pictures,
+        facts=None if table is None or not others else table[others],
+        titles=None if table is None or title is None else table[title].fillna("").astype(str).tolist(),
+        groups=inputs.groups,
+        group_name=inputs.group_column or "group",
     )
 
 

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from tupi.inputs.labels import Labels, n_labels
+from tupi.inputs.labels import Labels
 from tupi.judging.evidence import Evidence
-from tupi.judging.metrics import metric_of
-from tupi.methods.tupi import Tupi
-from tupi.page.answers import VERDICTS, Answer, AnswerFile
-from tupi.page.explorer import CANDIDATE_STEPS, Explorer
-from tupi.page.knowledge import NOTHING, Known, Tally, known_from
+from tupi.page.answers import AnswerFile, Said
+from tupi.page.explorer import Explorer
+from tupi.page.knowledge import NOTHING, Known
 from tupi.page.lanes import Lane, Piece
-from tupi.page.pairs import Pair, candidate_weights, next_pair, random_pair
 from tupi.page.signals import Signal
-from tupi.runtime.errors import InputError
+from tupi.page.tallies import Counted
+from tupi.results.result import Denoised
 from tupi.runtime.json_values import plain
 
 MAX_PENDING = 1_000  # raters with an open question
@@ -28,13 +27,13 @@ MAX_PENDING = 1_000  # raters with an open question
 
 @dataclass(frozen=True)
 class Question:
-    """A pair that a rater is asked about, and how it was drawn: "random" or "chosen"."""
+    """The items that a rater is asked about, one or two, and how they were drawn: "random" or "chosen"."""
 
-    pair: Pair
+    items: tuple[int, ...]
     drawn: str
 
 
-class Teacher:
+class Teacher(ABC):
     """Asks, saves, and judges.
 
     Parameters
@@ -45,50 +44,55 @@ class Teacher:
         Knows candidate rankings.
     labels : Values, Pairs or None
         What was known before the first answer.
-    kernel : str
-        Kernels of the candidates.
     signal : Signal
         Told when answers or the gain changed.
     changed : callable
         Called with what is known from now on.
     """
 
+    asks: ClassVar[str]  # "pairs", "values" or "classes"
+    verdicts: ClassVar[tuple[str, ...]]  # what answers are counted by
+
     def __init__(
         self,
         file: AnswerFile,
         explorer: Explorer,
         labels: Labels | None,
-        kernel: str,
         signal: Signal,
         changed: Callable[[Known], None],
     ) -> None:
-        self.file, self._explorer, self._known, self._kernel = file, explorer, labels, kernel
+        self.file, self._explorer, self._known = file, explorer, labels
         self._signal, self._changed = signal, changed
         self._pending: dict[str, Question] = {}
-        self._tally = Tally()
+        self._tally = self._empty()
         self._found: dict[str, Known] = {}  # what the latest answers say, by which labels are used
         self._version = -1  # of the answers that were counted
-        self._settings: list[Tupi] = []
         self._lock = threading.RLock()
         self._evidence: Evidence | None = None
-        self._auto: np.ndarray | None = None  # what `auto` makes of the answers so far, if it changes anything
-        self._auto_score = 0.0  # how well that agrees with labels that were left out
+        self._result: Denoised | None = None  # what `auto` makes of the answers so far
         self._asked = False
         self._changes, self._judged = 0, -1  # how often answers changed, and when the evidence was made
         self._lane = Lane("gain", self._next_judgement)
         self._leave = signal.listen(self._lane.wake)
         changed(self.known())
 
+    @abstractmethod
+    def _empty(self) -> Counted:
+        """Return a tally of no answers."""
+
+    @abstractmethod
+    def _told(self, given: Labels | None, tally: Counted) -> Known:
+        """Return what is known from labels that were given and from answers."""
+
+    @abstractmethod
+    def _choose(self, rater: str) -> Question | None:
+        """Return the next question for a rater; None if everything was asked."""
+
     def close(self) -> None:
         """End the thread and let others use the file."""
         self._leave()
         self._lane.close()
         self.file.close()
-
-    @property
-    def possible(self) -> bool:
-        """Whether pairs can be asked about: class scores have no higher and lower."""
-        return self._explorer.prepared.problem.task != "classification"
 
     def known(self, use: str = "both") -> Known:
         """Return what is known from the file, from the answers, from both together, or nothing ("none")."""
@@ -98,11 +102,11 @@ class Teacher:
             tally = self._count()
             if use not in self._found:
                 given = self._known if use in ("file", "both") else None
-                answers = tally if use in ("answers", "both") else Tally()
-                self._found[use] = known_from(given, answers, self._explorer.prepared.random_state)
+                answers = tally if use in ("answers", "both") else self._empty()
+                self._found[use] = self._told(given, answers)
             return self._found[use]
 
-    def _count(self) -> Tally:
+    def _count(self) -> Counted:
         """Return the tally of all answers so far."""
         with self._lock:
             if self._version != self.file.version:
@@ -124,19 +128,19 @@ class Teacher:
 
     @property
     def ranking(self) -> np.ndarray:
-        """The scores that the latest judgement is about."""
+        """The predictions that the latest judgement is about."""
         with self._lock:
-            return self._explorer.prepared.problem.initial if self._auto is None else self._auto
+            result = self._result
+        return self._explorer.prepared.problem.initial if result is None else result.predictions
 
     # Asking
 
-    def question(self, rater: str) -> Pair | None:
-        """Return the pair that a rater is asked about: the same until it is answered."""
-        if not self.possible:
-            raise InputError("task: class scores have no higher and lower; accepted: ranking or regression.")
+    def question(self, rater: str) -> tuple[int, ...] | None:
+        """Return the items that a rater is asked about: the same until they are answered."""
         with self._lock:
             if not self._asked:
-                self._asked, self._settings = True, self._explorer.follow_candidates(self._kernel)
+                self._asked = True
+                self._first_question()
                 self._lane.wake()
             if rater not in self._pending:
                 question = self._choose(rater)
@@ -145,74 +149,37 @@ class Teacher:
                 while len(self._pending) >= MAX_PENDING:
                     self._pending.pop(next(iter(self._pending)))
                 self._pending[rater] = question
-            return self._pending[rater].pair
+            return self._pending[rater].items
 
-    def _choose(self, rater: str) -> Question | None:
-        """Return the next question; half of them are drawn at random, since only those can judge."""
-        tally = self._count()
-        others = [question for who, question in self._pending.items() if who != rater]
-        # What anybody answered is known; what this rater skipped stays skipped; what others look at now is theirs.
-        taken = tally.votes.keys() | tally.skipped.get(rater, set())
-        taken |= {(min(question.pair), max(question.pair)) for question in others}
-        seed = self._explorer.prepared.random_state
-        rng = np.random.default_rng([seed, tally.n, *rater.encode()])
-        n_random = tally.n_random + sum(question.drawn == "random" for question in others)
-        at_random = 2 * n_random <= tally.n_votes + len(others)
-        if at_random:
-            pair = random_pair(self._explorer.prepared.problem.n, taken, rng)
-        else:
-            pair = next_pair(*self._candidates(), taken, rng)
-        return None if pair is None else Question(pair, "random" if at_random else "chosen")
+    def _first_question(self) -> None:  # noqa: B027  (most have nothing to do)
+        """Begin with whatever helps to choose questions."""
 
-    def _candidates(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return candidate rankings, the initial one first, and how probable each is after the labels so far."""
-        problem = self._explorer.prepared.problem
-        rows: list[np.ndarray] = [problem.initial]
-        scores: list[float | None] = []
-        labels = self.labels()
-        if self._auto is not None:
-            rows.append(self._auto)
-            scores.append(self._auto_score)
-        for setting in self._settings:
-            known = self._explorer.trails.known(setting)
-            for t in (1, 3, CANDIDATE_STEPS):
-                if t < len(known):
-                    row = problem.initial.copy()
-                    row[self._explorer.prepared.items] = known[t].f[:, 0]
-                    rows.append(row)
-                    scores.append(self._explorer.score(setting, t))
-        items = self._explorer.prepared.items
-        table = np.array(rows, dtype=np.float32)
-        table = (table - table[:, items].mean(axis=1)[:, None]) / table[:, items].std(axis=1)[:, None]
-        if labels is None:
-            return table, np.full(len(rows), 1 / len(rows))
-        first = metric_of(problem.task, labels).score(problem.initial, labels)
-        agreed = np.array([first, *(first if one is None else one for one in scores)])
-        return table, candidate_weights(np.clip(agreed, 0, 1), n_labels(labels))
+    def _others(self, rater: str) -> list[Question]:
+        """Return what other raters look at now: it is theirs."""
+        return [question for who, question in self._pending.items() if who != rater]
 
     # Answering
 
-    def answer(self, rater: str, left: int, right: int, verdict: str, key: str) -> None:
+    def _save(self, answer: Said, asked: Question | None) -> None:
         """Save an answer; when this returns, a kill cannot lose it."""
+        self.file.append(answer)
         with self._lock:
-            asked = self._pending.get(rater)
-            if asked is not None and asked.pair not in ((left, right), (right, left)):
-                asked = None
-        drawn = "chosen" if asked is None else asked.drawn
-        self.file.append(Answer(key, rater, left, right, verdict, drawn=drawn))
-        with self._lock:
-            if asked is not None and self._pending.get(rater) == asked:
-                del self._pending[rater]
+            if asked is not None and self._pending.get(answer.rater) == asked:
+                del self._pending[answer.rater]
         self._moved_on()
 
-    def undo(self, rater: str, key: str) -> Answer | None:
+    def undo(self, rater: str, key: str) -> Said | None:
         """Take a rater's last answer back, and ask the same again."""
         undone = self.file.undo(rater, key)
         if undone is not None:
             with self._lock:
-                self._pending[rater] = Question((undone.left, undone.right), undone.drawn)
+                self._pending[rater] = self._again(undone)
             self._moved_on()
         return undone
+
+    @abstractmethod
+    def _again(self, undone: Said) -> Question:
+        """Return the question that an answer was to."""
 
     def _moved_on(self) -> None:
         with self._lock:
@@ -229,8 +196,8 @@ class Teacher:
                 "answers": tally.n,
                 "raters": sum(1 for said in tally.verdicts.values() if said),
                 "mine": mine.total(),
-                "mine_by": {verdict: mine[verdict] for verdict in VERDICTS},
-                "pairs": tally.n_decided,
+                "mine_by": {verdict: mine[verdict] for verdict in self.verdicts},
+                "decided": tally.n_decided,
             }
 
     # Judging
@@ -249,17 +216,12 @@ class Teacher:
             return (lambda: self._judge(now)) if self._asked and now != self._judged else None
 
     def _judge(self, now: int) -> None:
-        """Decide as `auto` would with the answers so far; keep its gain, and its ranking as one more candidate."""
+        """Decide as `auto` would with the answers so far, and keep its gain."""
         known = self.known()
-        evidence, changed, agreed = None, None, 0.0
+        result, evidence = None, None
         if known.labels is not None:
             result = self._explorer.fits.result("auto", known)
-            if result.changed:
-                changed = result.predictions
-                agreed = metric_of(result.task, known.labels).score(changed, known.labels)
             evidence = self._explorer.fits.evidence("auto", known)
-            if changed is not None and evidence is not None and np.isfinite(evidence.after):
-                agreed = evidence.after
         with self._lock:
-            self._judged, self._evidence, self._auto, self._auto_score = now, evidence, changed, agreed
+            self._judged, self._evidence, self._result = now, evidence, result
         self._signal.changed()

@@ -1,6 +1,7 @@
 """A ranking network in PyTorch; shape and number of epochs are chosen by validation accuracy."""
 
 import copy
+import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Integral, Real
@@ -18,6 +19,11 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 SHAPES = ((2, 10), (2, 40), (2, 160), (4, 40), (8, 20))
+#: All that the paper searches: 2 to 8 layers of 5 to 160 units, which are doubled from one to the next.
+PAPER_SHAPES = tuple(itertools.product(range(2, 9), (5, 10, 20, 40, 80, 160)))
+OPTIMIZERS = ("adam", "descent")
+SEARCHES = ("all", "thirds")
+FIRST_EPOCHS = 3  # after which the search by thirds gives up two thirds of the shapes, then after 9, 27, ...
 PAIRS_PER_ITEM = 20  # an epoch over all the pairs of 10,000 items would take minutes and teach no more
 
 
@@ -34,13 +40,19 @@ class RankNet(ValidatedRanker):
 
     Each hidden layer is linear, batch-normalised and rectified; the output is one linear unit. Every shape is
     trained until its validation accuracy stops rising, and the best epoch of the best shape is kept.
+    `paper_network` is the paper's search in full.
 
     Parameters
     ----------
     shapes : sequence of (n_layers, n_units), default=((2, 10), (2, 40), (2, 160), (4, 40), (8, 20))
         Hidden layers (2 to 8 in the paper) and units in each (5 to 160 in the paper) to try.
+    optimizer : {"adam", "descent"}, default="adam"
+        Adam, or plain mini-batch gradient descent as in the paper, which needs a larger learning rate.
+    search : {"all", "thirds"}, default="all"
+        Whether all shapes are trained to their end, or all for 3 epochs, the third of them that validates best
+        up to 9, a third of those up to 27, and so on: many shapes are affordable so.
     learning_rate : float, default=0.01
-        Step size of the Adam optimiser.
+        Step size of the optimiser.
     batch_size : int, default=256
         Pairs per descent step.
     max_epochs : int, default=100
@@ -76,8 +88,12 @@ class RankNet(ValidatedRanker):
         patience: int = 10,
         validation_fraction: float = 0.2,
         random_state: int = 0,
+        optimizer: str = "adam",
+        search: str = "all",
     ) -> None:
         self.shapes = shapes
+        self.optimizer = optimizer
+        self.search = search
         self.learning_rate = learning_rate
         self.batch_size = batch_size
         self.max_epochs = max_epochs
@@ -93,10 +109,13 @@ class RankNet(ValidatedRanker):
             features, targets, features_val, judge = self._held_out(features, targets)
         self.scaler_ = standardiser(features)
         inputs, inputs_val = self._inputs(torch, features), self._inputs(torch, features_val)
-        trained = {}
         with _one_thread(torch):
-            for shape in self.shapes:
-                trained[tuple(shape)] = self._train(torch, shape, inputs, targets, inputs_val, judge)
+            trainings = [
+                Training(torch, self, (layers, units), inputs, targets, inputs_val, judge)
+                for layers, units in self.shapes
+            ]
+            self._run(trainings)
+        trained = {one.shape: one.best for one in trainings}
         self.shape_ = max(trained, key=lambda shape: trained[shape].accuracy)
         self.network_ = trained[self.shape_].network
         if self.network_ is None:
@@ -110,37 +129,16 @@ class RankNet(ValidatedRanker):
         with _one_thread(torch):
             return _scores(torch, self.network_, self._inputs(torch, X))
 
-    def _train(
-        self,
-        torch: ModuleType,
-        shape: tuple[int, int],
-        X: Any,
-        targets: Targets,
-        X_val: Any,
-        judge: Targets,
-    ) -> Trained:
-        """Train one shape until its validation accuracy stops rising; return it as it was at its best."""
-        rng = np.random.default_rng(self.random_state)
-        network = _build(torch, X.shape[1], shape, self.random_state)
-        optimiser = torch.optim.Adam(network.parameters(), lr=self.learning_rate)
-        n_steps = -(-min(targets.n_pairs, PAIRS_PER_ITEM * len(X)) // self.batch_size)
-        best = Trained(None, -1.0, 0)
-        for epoch in range(1, self.max_epochs + 1):
-            network.train()
-            higher, lower = targets.draw(rng, n_steps * self.batch_size)
-            for batch in np.arange(n_steps * self.batch_size).reshape(n_steps, -1):
-                optimiser.zero_grad()
-                _batch_loss(torch, network, X, higher[batch], lower[batch]).backward()
-                optimiser.step()
-            scores_val = _scores(torch, network, X_val)
-            if not np.isfinite(scores_val).all():
-                break  # diverged; an earlier epoch may still be the best of all shapes
-            accuracy = judge.accuracy(scores_val)
-            if accuracy > best.accuracy:
-                best = Trained(copy.deepcopy(network), accuracy, epoch)
-            elif epoch - best.epoch >= self.patience:
-                break
-        return best
+    def _run(self, trainings: Sequence["Training"]) -> None:
+        """Train all shapes to their end, or only a third of those that are left at a time."""
+        left, epochs = list(trainings), FIRST_EPOCHS
+        while self.search == "thirds" and len(left) > 1 and epochs < self.max_epochs:
+            for one in left:
+                one.run(epochs)
+            left = sorted(left, key=lambda one: -one.best.accuracy)[: -(-len(left) // 3)]
+            epochs *= 3
+        for one in left:
+            one.run(self.max_epochs)
 
     def _inputs(self, torch: ModuleType, X: Floats) -> Any:
         return torch.from_numpy(self.scaler_.transform(X).astype(np.float32))
@@ -164,6 +162,9 @@ class RankNet(ValidatedRanker):
                 raise InputError(f"{name} must be a whole number above 0: found {value!r}.")
         if not isinstance(self.learning_rate, Real) or not 0 < self.learning_rate < np.inf:
             raise InputError(f"learning_rate must be a finite number above 0: found {self.learning_rate!r}.")
+        for name, known in (("optimizer", OPTIMIZERS), ("search", SEARCHES)):
+            if getattr(self, name) not in known:
+                raise InputError(f"{name} must be one of {', '.join(known)}: found {getattr(self, name)!r}.")
         if not isinstance(self.validation_fraction, Real) or not 0 < self.validation_fraction < 1:
             raise InputError(f"validation_fraction must be above 0 and below 1: found {self.validation_fraction!r}.")
         if not isinstance(self.random_state, Integral):
@@ -173,6 +174,67 @@ class RankNet(ValidatedRanker):
         for shape in self.shapes:
             if len(shape) != 2 or not all(isinstance(part, Integral) and part > 0 for part in shape):
                 raise InputError(f"shapes must hold (n_layers, n_units), whole numbers above 0: found {shape!r}.")
+
+
+class Training:
+    """One shape in training, which can go on where it was left.
+
+    Attributes
+    ----------
+    shape : tuple (n_layers, n_units)
+        Its hidden layers.
+    best : Trained
+        The network as it was at its best so far.
+    """
+
+    def __init__(
+        self,
+        torch: ModuleType,
+        settings: RankNet,
+        shape: tuple[int, int],
+        X: Any,
+        targets: Targets,
+        X_val: Any,
+        judge: Targets,
+    ) -> None:
+        self.shape = shape
+        self.best = Trained(None, -1.0, 0)
+        self._epoch, self._ended = 0, False
+        self._torch, self._patience, self._batch_size = torch, settings.patience, settings.batch_size
+        self._data = X, targets, X_val, judge
+        self._rng = np.random.default_rng(settings.random_state)
+        self._network = _build(torch, X.shape[1], shape, settings.random_state)
+        optimiser = torch.optim.Adam if settings.optimizer == "adam" else torch.optim.SGD
+        self._optimiser = optimiser(self._network.parameters(), lr=settings.learning_rate)
+
+    def run(self, until: int) -> None:
+        """Train up to an epoch, or until the validation accuracy stops rising."""
+        X, targets, X_val, judge = self._data
+        n_steps = -(-min(targets.n_pairs, PAIRS_PER_ITEM * len(X)) // self._batch_size)
+        while self._epoch < until and not self._ended:
+            self._epoch += 1
+            self._network.train()
+            higher, lower = targets.draw(self._rng, n_steps * self._batch_size)
+            for batch in np.arange(n_steps * self._batch_size).reshape(n_steps, -1):
+                self._optimiser.zero_grad()
+                _batch_loss(self._torch, self._network, X, higher[batch], lower[batch]).backward()
+                self._optimiser.step()
+            scores_val = _scores(self._torch, self._network, X_val)
+            if not np.isfinite(scores_val).all():
+                self._ended = True  # diverged; an earlier epoch may still be the best of all shapes
+                return
+            accuracy = judge.accuracy(scores_val)
+            if accuracy > self.best.accuracy:
+                self.best = Trained(copy.deepcopy(self._network), accuracy, self._epoch)
+            self._ended = self._epoch - self.best.epoch >= self._patience
+
+
+def paper_network(random_state: int = 0) -> RankNet:
+    """Return the paper's network: all its shapes, batch normalisation and plain mini-batch gradient descent.
+
+    The learning rate and that shapes are given up by thirds are ours; the paper does not say how it searched.
+    """
+    return RankNet(PAPER_SHAPES, learning_rate=0.1, optimizer="descent", search="thirds", random_state=random_state)
 
 
 def _import_torch() -> ModuleType:

@@ -10,8 +10,8 @@ import pandas as pd
 
 from tupi.embedding.two_samples import difference
 from tupi.inputs.checks import MIN_ITEMS
-from tupi.inputs.frames import as_pandas
-from tupi.inputs.numbers import as_numbers
+from tupi.inputs.new_items import by_class
+from tupi.inputs.numbers import as_numbers, as_pandas
 from tupi.inputs.seen import MOST
 from tupi.results.outcome import Outcome
 from tupi.results.summary import shortened
@@ -61,8 +61,10 @@ def drift(result: Outcome, predictions: Any, features: Any) -> Drift:
             "drift: found a result without a sample of its items; accepted: one that tupi.denoise returned in memory."
         )
     index = predictions.index if isinstance(predictions, (pd.Series, pd.DataFrame)) else None
-    new = np.asarray(as_numbers("predictions", as_pandas("predictions", predictions)), np.float64)
-    before = seen.predictions
+    before, predictions = seen.predictions, as_pandas("predictions", predictions)
+    if isinstance(predictions, pd.DataFrame) and result.classes is not None and before.ndim == 2:
+        predictions = by_class(predictions, result.classes)
+    new = np.asarray(as_numbers("predictions", predictions), np.float64)
     if new.ndim == 2 and new.shape[1] == 1 and before.ndim == 1:
         new = new[:, 0]
     if not new.ndim or new.shape[1:] != before.shape[1:] or len(new) < MIN_ITEMS or not np.isfinite(new).all():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tupi.algorithm.denoiser import Step
-from tupi.inputs.frames import PANDAS, in_library
+from tupi.inputs.numbers import PANDAS, in_library
 from tupi.inputs.seen import Seen
 from tupi.inputs.tables import columns_table
 from tupi.judging.evidence import Evidence
@@ -67,6 +67,9 @@ class Outcome:
     model: Model | None = None
     origin: Origin | None = None
     kept_gains: pd.DataFrame | None = None
+    raters: pd.DataFrame | None = None
+    agreement: pd.DataFrame | None = None
+    in_blocks: Callable[..., Any] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy in another process needs: what is computed when asked for, and not the problem behind."""

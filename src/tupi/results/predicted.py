@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import norm
 
-from tupi.inputs.frames import PANDAS, in_library
-from tupi.runtime.errors import InputError
+from tupi.inputs.numbers import PANDAS, in_library
+from tupi.results.coverage import class_sets, interval
 
-NORMAL = 20  # labels as much as which a normal distribution counts in an interval
 Array = NDArray[np.float64]
 
 
@@ -56,7 +54,12 @@ class Predicted:
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """Return bounds between which the label of each item is expected, see `tupi.Denoised.interval`."""
         center = self.expected if self.task == "ranking" else self.predictions
-        return interval(level, center, self.uncertainty, self.left_out_errors, self.method)
+        return interval(level, center, self.uncertainty, self.left_out_errors, self.method, self.task)
+
+    def class_sets(self, level: float = 0.95, empty: bool = True) -> pd.DataFrame:
+        """Return which classes each item may well have, see `tupi.Denoised.class_sets`."""
+        known = self.left_out_errors, self.classes, self.index
+        return class_sets(level, self.predictions, *known, empty, self.method, self.task)
 
     def to_frame(self) -> Any:
         """Return a table with one row per item: initial, prediction and familiar, in the library that came in."""
@@ -71,31 +74,3 @@ class Predicted:
             found = {f"initial_{name}": column for name, column in zip(names, self.initial.T, strict=True)}
             found |= {f"prediction_{name}": column for name, column in zip(names, self.predictions.T, strict=True)}
         return pd.DataFrame(found | {"familiar": self.familiar}, index=self.index)
-
-
-def interval(
-    level: float, center: Array | None, uncertainty: Array | None, left_out_errors: Array | None, method: str
-) -> tuple[Array, Array]:
-    """Return bounds of labels, or complain that a result does not know how sure it is.
-
-    Parameters
-    ----------
-    level : float
-        The probability of the labels to be between them.
-    center, uncertainty : ndarray of shape (n,) or None
-        What labels are expected, and their standard deviations.
-    left_out_errors : ndarray or None
-        Absolute errors of labels that were left out, in units of their uncertainty.
-    method : str
-        The method that it is a result of.
-    """
-    if not isinstance(level, (int, float, np.number)) or isinstance(level, bool) or not 0 < level < 1:
-        raise InputError(f"level: found {level!r}; accepted: a number between 0 and 1.")
-    if left_out_errors is None or uncertainty is None or center is None:
-        raise InputError(
-            f"interval: found a result of method {method!r} without errors of left-out labels; accepted: one "
-            "of 'auto' or 'fuse' for ranking or regression, whose labels are values."
-        )
-    normal = norm.ppf(0.5 + (np.arange(NORMAL) + 0.5) / (2 * NORMAL))
-    reach = np.quantile(np.concatenate([left_out_errors, normal]), level) * uncertainty
-    return center - reach, center + reach

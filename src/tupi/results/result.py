@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any, cast
@@ -10,14 +11,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tupi.inputs.frames import library_of
 from tupi.inputs.labels import Labels
+from tupi.inputs.numbers import library_of
 from tupi.inputs.types import Column, Features, Table
+from tupi.inputs.views import any_lazy
+from tupi.results.coverage import class_sets, interval
 from tupi.results.decisions import Decisions, decide
 from tupi.results.drift import Drift, drift
 from tupi.results.notebook import draw, figures_of
 from tupi.results.outcome import Outcome, without_items
-from tupi.results.predicted import Predicted, interval
+from tupi.results.predicted import Predicted
 from tupi.results.reasons import Reasons, position_of
 from tupi.results.report import write_report
 from tupi.results.saving import save_outcome
@@ -67,7 +70,8 @@ class Denoised(Outcome):
     suggested : ndarray of shape (k,) or (k, 2), or None
         Items, or pairs, to label next, see `suggest`.
     left_out_errors : ndarray or None
-        Absolute errors of labels that were left out, in units of their uncertainty, see `interval`.
+        Absolute errors of labels that were left out, in units of their uncertainty, see `interval`; of classes one
+        minus the probability of the true one, or how far its score is below the highest, see `class_sets`.
     columns : DataFrame
         What became of each column of the views that were not all numbers: ``view``, ``column``, ``kind``, what it
         ``became`` and a ``note``; no rows if all were numbers.
@@ -81,6 +85,15 @@ class Denoised(Outcome):
         The answer as a function of an item, for `predict`; from "auto", "fuse", "smooth" and "tupi".
     origin : Origin or None
         The problem that it came from, for `update`, `reasons` and `view_gains`; in the process that made it.
+    raters : DataFrame or None
+        Where the labels name their raters, a row for each: how many ``answers``; to how many answers of others on the
+        same question theirs were compared (``common``) and in which share both ``agree``; and the ``error`` that was
+        found: the share of wrong answers or, of values, the deviation of errors in their units.
+    agreement : DataFrame or None
+        A row for each two raters with a question in ``common``: how many, and the share in which they ``agree``. Values
+        agree where they rank two items alike.
+    in_blocks : callable or None
+        What `predict` asks about items on Dask.
     kept_gains : DataFrame or None
         What was known of `view_gains` when the result was saved or copied.
     view_gains : DataFrame or None
@@ -105,9 +118,9 @@ class Denoised(Outcome):
     def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return bounds between which the label of each item is expected with a given probability.
 
-        They are as many uncertainties from the prediction as that share of the labels were when left out, so they hold
-        for errors that are not normal. With few labels they come close to those of a normal distribution, which counts
-        as much as 20 labels.
+        They reach as many uncertainties from the prediction as the errors of labels that were left out say, whatever
+        their distribution (`tupi.judging.conformal`). That takes at least level / (1 - level) labels, 19 for 0.95; with
+        fewer, errors are taken to be normal, and bounds are at least as wide as the largest error asks for.
 
         Parameters
         ----------
@@ -120,11 +133,34 @@ class Denoised(Outcome):
             Bounds, in the units of the labels; NaN for items without any view.
         """
         center = self.expected if self.task == "ranking" else self.predictions
-        return interval(level, center, self.uncertainty, self.left_out_errors, self.method)
+        return interval(level, center, self.uncertainty, self.left_out_errors, self.method, self.task)
+
+    def class_sets(self, level: float = 0.95, empty: bool = True) -> pd.DataFrame:
+        """Return for each item the classes among which its true one is with a given probability.
+
+        They are all classes whose probability is at least that which so many labels gave their true class when they
+        were left out (`tupi.judging.conformal`). With fewer than level / (1 - level) labels they are all classes.
+
+        Parameters
+        ----------
+        level : float
+            The probability, between 0 and 1.
+        empty : bool
+            Whether a set may be empty: one of an item that no class fits as well as it does the labels. Without that,
+            the likeliest class is always there, and where predictions are mostly right, more sets than asked for hold
+            the true class.
+
+        Returns
+        -------
+        DataFrame of bool
+            One row for each item, by its id, and one column for each class, by its name.
+        """
+        known = self.left_out_errors, self.classes, self.index
+        return class_sets(level, self.predictions, *known, empty, self.method, self.task)
 
     def predict(
         self, predictions: Table, features: Features, details: bool = False, groups: Column | None = None
-    ) -> NDArray[np.float64] | pd.Series | pd.DataFrame | Predicted:
+    ) -> Any:
         """Return better predictions of items that came later, without looking at the earlier ones again.
 
         Items that are far from all earlier ones keep their own prediction, to a degree that ``details`` shows as
@@ -133,7 +169,8 @@ class Denoised(Outcome):
         Parameters
         ----------
         predictions : array_like, Series or DataFrame
-            Their predictions by the same predictor; one item will do.
+            Their predictions by the same predictor; one item will do. Dask collections and Zarr arrays, as predictions
+            or as views, are predicted block by block, when somebody computes what comes back.
         features : dict, list, array_like or DataFrame
             Their views, under the names that they had. Views may be missing: an item lacks those that are not there,
             and those of which its row is NaN. Columns of tables are found by their names.
@@ -146,13 +183,16 @@ class Denoised(Outcome):
         Returns
         -------
         ndarray, Series, DataFrame or Predicted
-            Predictions in the form and scale of those that came in.
+            Predictions in the form and scale of those that came in. For items on Dask a Dask array, Series or
+            DataFrame, and with details a Dask DataFrame.
         """
         if self.model is None:
             raise InputError(
                 f"predict: found a result of method {self.method!r} that has no function of new items; accepted: "
                 "results of 'auto', 'fuse', 'smooth' and 'tupi', saved by this version or a later one."
             )
+        if self.in_blocks is not None and any_lazy(predictions, features):
+            return self.in_blocks(self, predictions, features, details, groups)
         try:
             items = self.model.known.items(predictions, features, groups)
             found = self.model.foresee(items, sure=details)
@@ -192,7 +232,7 @@ class Denoised(Outcome):
 
     def update(
         self,
-        labels: Labels | Column | None = None,
+        labels: Labels | Sequence[Labels] | Column | None = None,
         predictions: Table | None = None,
         features: Features | None = None,
     ) -> Denoised:
@@ -201,7 +241,8 @@ class Denoised(Outcome):
         Parameters
         ----------
         labels : Values, Pairs, Series or array_like of shape (n,), optional
-            More labels, of the same kind as before. A new value of an item takes the place of its old one.
+            More labels. A new value of an item takes the place of its old one; where there are values and pairs,
+            values become comparisons.
         predictions : array_like, Series or DataFrame, optional
             Predictions of more items, which come after those that are there.
         features : dict, list, array_like or DataFrame, optional

@@ -45,6 +45,8 @@ def save_outcome(outcome: Outcome, path: Path) -> Path:
         "index_name": None,
         "model": None,
         "seen": None,
+        "raters": None if outcome.raters is None else outcome.raters.reset_index().to_dict(orient="list"),
+        "agreement": None if outcome.agreement is None else outcome.agreement.to_dict(orient="list"),
         "view_gains": None if (gains := outcome.known_gains) is None else gains.reset_index().to_dict(orient="list"),
     }
     arrays = {
@@ -156,8 +158,10 @@ def _later(meta: dict[str, Any]) -> dict[str, Any]:
     """Return the fields that files of earlier versions lack."""
     if "columns" not in meta:
         return {}
-    gains = meta.get("view_gains")
+    gains, raters, agreement = (meta.get(name) for name in ("view_gains", "raters", "agreement"))
     return {
+        "raters": None if raters is None else pd.DataFrame(raters).set_index("rater"),
+        "agreement": None if agreement is None else pd.DataFrame(agreement),
         "columns": pd.DataFrame(**meta["columns"], dtype=object),
         "library": str(meta["library"]),
         "kept_gains": None if gains is None else pd.DataFrame(gains).set_index("view"),

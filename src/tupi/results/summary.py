@@ -169,8 +169,10 @@ def verdict(result: Outcome) -> Verdict:
         return Verdict("leave", leave, step)
     step = "use the new predictions with care, "
     unlabelled = result.initial.shape[0] - evidence.n_labels if evidence.noun == "label" else MOST_MORE
-    if (more := labels_needed(evidence)) > min(MOST_MORE, unlabelled):
+    if (more := labels_needed(evidence)) > MOST_MORE:
         step += f"since the gain, if there is one, is too small for {evidence.noun}s to show."
+    elif more > unlabelled:
+        step += f"since these items are too few for {evidence.noun}s to show whether the gain is real."
     else:
         step += f"or add about {more:,} {evidence.noun}s, which would probably tell whether these are better."
     return Verdict("care", f"{use} with care.", step)

@@ -95,13 +95,13 @@ def write_result(result: Outcome | Predicted, path: str | Path, escape_formulas:
         return given
     if suffix != ".npz":
         raise InputError(f"{path}: found the suffix {path.suffix!r}; accepted: {', '.join(SUFFIXES)}.")
-    arrays = {"initial": result.initial, "prediction": result.predictions}
+    arrays: dict[str, Any] = {"initial": result.initial, "prediction": result.predictions}
     if result.index is not None:
         arrays["id"] = id_array(result.index)
     if result.classes is not None:
         arrays["classes"] = np.array([str(name) for name in result.classes])
     with replacing(path) as temporary, temporary.open("wb") as file:
-        np.savez_compressed(file, allow_pickle=False, **arrays)
+        np.savez_compressed(file, **arrays)  # numbers and text alone, so nothing is pickled
     return given
 
 

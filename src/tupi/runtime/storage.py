@@ -1,18 +1,20 @@
-"""Where the factors of the views are kept: in memory, or in a temporary file that is read block by block."""
+"""Memory: how much of it may be used, arrays that begin on a cache line, and what is set aside in a file."""
 
 from __future__ import annotations
 
+import re
 import tempfile
-from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.runtime.system import read_at, write_at
+from tupi.runtime.errors import InputError
 
 CACHE_LINE = 64
 Array = NDArray[Any]
+UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+LEAST = 50 * 10**6  # below this nothing of use fits
 
 
 def aligned(shape: tuple[int, ...], dtype: Any = np.float32, clear: bool = True) -> Array:
@@ -30,81 +32,21 @@ def aligned_copy(array: Array) -> Array:
     return copy
 
 
-class Storage(Protocol):
-    """An (n, width) matrix that is written once, row by row, and read many times, block by block."""
+class Workspace:
+    """Memory that one step leaves to the next: fresh memory costs as much as working in it.
 
-    n: int
-    width: int
-    rows_per_block: int
-
-    def write(self, start: int, rows: Array) -> None:
-        """Write rows from ``start`` on."""
-
-    def finish(self, center: Array, scale: Array) -> None:
-        """Replace every row by (row - center) * scale; NaN becomes zero."""
-
-    def blocks(self) -> Iterator[tuple[int, Array]]:
-        """Yield the first row's number and the rows of each block; valid until the next one."""
-
-
-class Memory:
-    """Storage in memory: one block."""
-
-    def __init__(self, n: int, width: int, dtype: Any = np.float32) -> None:
-        self.n, self.width, self.rows_per_block = n, width, n
-        self.array = aligned((n, width), dtype)
-
-    def write(self, start: int, rows: Array) -> None:
-        """Write rows from ``start`` on."""
-        self.array[start : start + len(rows)] = rows
-
-    def finish(self, center: Array, scale: Array, block: int = 4096) -> None:
-        """Replace every row by (row - center) * scale; NaN becomes zero."""
-        for start in range(0, self.n, block):
-            _finish(self.array[start : start + block], center, scale)
-
-    def blocks(self) -> Iterator[tuple[int, Array]]:
-        """Yield everything."""
-        yield 0, self.array
-
-
-class Scratch:
-    """Storage in a temporary file without a name, which disappears with this object or with the process.
-
-    It is read with plain reads, not mapped, so that what has been read does not count as this process's memory.
-
-    Parameters
-    ----------
-    n, width : int
-        Shape of the matrix.
-    rows_per_block : int
-        How many rows are in memory at a time.
+    Arrays have names. Whoever has one has it alone, until the next one with that name is asked for.
     """
 
-    def __init__(self, n: int, width: int, rows_per_block: int) -> None:
-        self.n, self.width, self.rows_per_block = n, width, min(n, rows_per_block)
-        self._file = tempfile.TemporaryFile(prefix="tupi-")  # noqa: SIM115 - lives as long as this object
-        self._center = np.zeros(width, np.float32)
-        self._scale = np.ones(width, np.float32)
+    def __init__(self) -> None:
+        self._arrays: dict[str, Array] = {}
 
-    def write(self, start: int, rows: Array) -> None:
-        """Write rows from ``start`` on."""
-        data = np.ascontiguousarray(rows, np.float32)
-        write_at(self._file.fileno(), data.data.cast("B"), start * self.width * 4)
-
-    def finish(self, center: Array, scale: Array) -> None:
-        """Remember by what rows are centred and scaled when they are read."""
-        self._center, self._scale = center.astype(np.float32), scale.astype(np.float32)
-
-    def blocks(self) -> Iterator[tuple[int, Array]]:
-        """Yield blocks of rows, each in the same memory as the one before."""
-        buffer = aligned((self.rows_per_block, self.width))
-        for start in range(0, self.n, self.rows_per_block):
-            rows = buffer[: min(self.rows_per_block, self.n - start)]
-            if read_at(self._file.fileno(), rows.data.cast("B"), start * self.width * 4) < rows.nbytes:
-                raise OSError("The temporary file of the embedding is shorter than expected.")
-            _finish(rows, self._center, self._scale)
-            yield start, rows
+    def array(self, name: str, shape: tuple[int, ...], dtype: Any = np.float32) -> Array:
+        """Return an array with anything in it: the last one with this name, if it fits."""
+        known = self._arrays.get(name)
+        if known is None or known.shape != shape or known.dtype != dtype:
+            known = self._arrays[name] = aligned(shape, dtype, clear=False)
+        return known
 
 
 def set_aside(values: Array) -> Array:
@@ -115,8 +57,19 @@ def set_aside(values: Array) -> Array:
         return np.memmap(file, values.dtype, "r", shape=values.shape)
 
 
-def _finish(rows: Array, center: Array, scale: Array) -> None:
-    """Centre and scale in place; rows of items that lack a view are NaN there, and become zero."""
-    np.subtract(rows, center, out=rows, casting="same_kind")
-    np.multiply(rows, scale, out=rows, casting="same_kind")
-    np.copyto(rows, 0.0, where=np.isnan(rows))
+def as_bytes(limit: Any, name: str = "memory_limit") -> int | None:
+    """Return a limit such as ``"1GB"``, or a number of bytes, as a number of bytes; None stays None."""
+    if limit is None:
+        return None
+    size: float | None = None
+    if isinstance(limit, (int, float)) and not isinstance(limit, bool):
+        size = float(limit)
+    elif isinstance(limit, str) and (match := re.fullmatch(r"\s*([0-9.]+)\s*([A-Za-z]*)\s*", limit)):
+        unit = UNITS.get(match[2].upper())
+        try:
+            size = None if unit is None else float(match[1]) * unit
+        except ValueError:
+            size = None
+    if size is None or not LEAST <= size < float("inf"):
+        raise InputError(f"{name}: found {limit!r}; accepted: at least 50MB, as '500MB', '4GB' or a number of bytes.")
+    return int(size)

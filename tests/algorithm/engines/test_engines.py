@@ -10,16 +10,13 @@ import numpy as np
 import pytest
 
 from tests.conftest import make_problem_arrays
-from tupi.algorithm.denoiser import Run, _minimize, advance
-from tupi.algorithm.energy import view_weights
-from tupi.algorithm.engines.exact import ExactEngine
+from tupi.algorithm.denoiser import HeavyBall, Run, _minimize, advance, view_weights
 from tupi.algorithm.engines.fused import FusedEngine
-from tupi.algorithm.engines.lowrank import LowRankEngine
 from tupi.algorithm.engines.passes import BLOCK, descend, part_bounds
-from tupi.algorithm.optimizers import HeavyBall
+from tupi.algorithm.engines.plain import ExactEngine, LowRankEngine
+from tupi.blocks.memory import Memory, Scratch
 from tupi.embedding.embedding import Embedding, EmbeddingOptions, embed, exact_kernel, normalized_factor
 from tupi.inputs.views import View
-from tupi.runtime.storage import Scratch
 
 SIGMA2 = 1.7
 LAM = 0.6
@@ -48,11 +45,11 @@ def evaluate(engine, f, weights, lam, point, extra=None):
     descent = engine.descent([engine.begin(f)], [weights], [lam], extra)
     if isinstance(engine, FusedEngine):
         table = descent._tables[0]
-        descent._x[0] = table.position(point)
+        descent._trials = [replace(one, x=table.position(point)[None]) for one in descent._trials]
         energies, _ = descent.move(np.zeros(1), np.zeros(1))  # sums at the point, and tables from them
         descent.accept([0])
         descent.move(np.zeros(1), np.zeros(1))
-        return float(energies[0]), descent._gradient[0].astype(float)
+        return float(energies[0]), descent._trials[0].gradient[0].astype(float)
     objective = descent._objectives[0]
     return objective(point)
 
@@ -227,8 +224,8 @@ def test_the_pass_is_what_it_says(n):
     room = np.empty((parts, runs, points, R + r), np.float32)
     nothing = np.empty((runs, 0), np.float32)
     descend(
-        U, 0, x, velocity, before, anchor_x, anchor, H, h, nothing, lengths, momenta, gradient, new_x, new_velocity, S,
-        tally, products, room,
+        U, x, velocity, before, anchor_x, anchor, H, h, nothing, lengths, momenta, gradient, new_x, new_velocity,
+        S=S, tallies=tally, products=products, partial=room,
     )  # fmt: skip
     for m in range(runs):
         expected = naive_descend(
@@ -318,11 +315,11 @@ def test_blocks_of_unequal_length_add_up_to_the_whole():
     f = (f - f.mean()) / f.std()
     factor = normalized_factor(np.column_stack([f, f**2]) + rng.normal(size=(n, 2)))
     whole = Embedding.of(("a",), [factor])
-    blocks = Scratch(n, whole.width, rows_per_block=40_000)
-    blocks.write(0, whole.storage.array)
+    scratch, rows = Scratch(), whole.blocks[0].rows
+    home, blocks = Memory((), np.arange(n), 40_000), [scratch(rows[:40_000]), scratch(rows[40_000:])]
     ends = [
         steps_of(Run(FusedEngine(embedding, f, SIGMA2), f, 0.3, 0.1, 2))[-1]
-        for embedding in (whole, Embedding(whole.names, whole.offsets, blocks))
+        for embedding in (whole, Embedding(whole.names, whole.offsets, whole.width, home, blocks))
     ]
     np.testing.assert_allclose(ends[0].energies, ends[1].energies, rtol=1e-5)
     np.testing.assert_allclose(ends[0].f, ends[1].f, atol=1e-4)

@@ -18,7 +18,7 @@ from tupi.algorithm.engines.vectors import (
     wide_zeros,
     zeros,
 )
-from tupi.algorithm.engines.workspace import Workspace
+from tupi.runtime.storage import Workspace
 
 
 def from_python(function):
@@ -102,10 +102,10 @@ def test_a_pass_refuses_rows_without_a_whole_number_of_vectors():
     for R, r, width in ((7, 16, 23), (16, 3, 19), (16, 16, 48)):
         with pytest.raises(ValueError, match="whole numbers of vectors"):
             descend(
-                np.zeros((n, R), np.float32), 0, x, flat, flat, x, np.zeros((1, points, r), np.float32),
+                np.zeros((n, R), np.float32), x, flat, flat, x, np.zeros((1, points, r), np.float32),
                 np.zeros((1, points, width), np.float32), np.zeros((1, points)), none, zero, zero, flat, x, flat,
-                np.zeros((1, points, width)), np.zeros((1, 3, points)), np.zeros((1, 3)),
-                np.zeros((1, 1, points, width), np.float32),
+                S=np.zeros((1, points, width)), tallies=np.zeros((1, 3, points)), products=np.zeros((1, 3)),
+                partial=np.zeros((1, 1, points, width), np.float32),
             )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tupi.algorithm.engines.table import (
+from tupi.algorithm.engines.landscape import (
     CELLS_OF_MANY,
     CELLS_PER_SIGMA,
     Table,
@@ -12,7 +12,7 @@ from tupi.algorithm.engines.table import (
     smoothed,
     spread,
 )
-from tupi.embedding.predictions import PredictionKernel
+from tupi.embedding.gaussian import PredictionKernel
 
 SIGMA2 = 1.7
 

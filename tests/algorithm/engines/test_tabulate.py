@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from tupi.algorithm.engines.table import Table, smoothed
-from tupi.algorithm.engines.tabulate import tabulate
+from tupi.algorithm.engines.landscape import Table, smoothed, tabulate
 
 SIGMA2 = 1.7
 

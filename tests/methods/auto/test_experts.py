@@ -2,7 +2,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
 
 import tupi
 from tests.conftest import make_problem_arrays
@@ -13,15 +12,13 @@ from tupi.inputs.problem import make_problem
 from tupi.judging.metrics import pairwise_accuracy
 from tupi.methods.auto import experts
 from tupi.methods.auto.auto import label_free_of
-from tupi.methods.auto.experts import PRIOR_LABELS, PRIOR_VARIANCE, fit_plain, mean_share, with_expert
+from tupi.methods.auto.experts import LEAST_FOR_TREES, fit_plain, with_experts
 from tupi.methods.auto.fitting import fit_values
 from tupi.methods.auto.kernels import pick_features
 from tupi.methods.auto.process import PRIOR_SD, LogPrior, dealt, judged_apart, labelled_model, posterior
 
 TRUTH, SCORES, VIEWS = make_problem_arrays(200)
 ROWS = np.arange(3, 200, 6)
-RNG = np.random.default_rng(0)
-FIRST, SECOND = RNG.normal(size=(2, 12))
 
 
 def setting(scores=SCORES, views=VIEWS, truth=TRUTH, rows=ROWS):
@@ -107,7 +104,7 @@ def test_left_out_predictions_do_not_see_their_own_label():
             one = replace(model, columns=scale * model.columns)
             zero = np.zeros_like(labels)
             parts.append(judged_apart(one, posterior(one, one.most_likely(labels), labels), labels, zero))
-        return experts.combined_left_out(parts[0], parts[1], labels, 0.4)
+        return experts.combined_left_out(parts, labels, 0.4)
 
     before, after = combined(z), combined(changed)
     assert after.held_out[top, 0] == pytest.approx(before.held_out[top, 0], abs=1e-9)
@@ -127,14 +124,14 @@ def test_a_table_gains_what_a_linear_fit_gains():
 
 def test_few_labels_and_no_views_leave_the_process_alone():
     base, fused, z = setting(rows=ROWS[:5])
-    assert with_expert(base, fused, z) is fused
+    assert with_experts(base, fused, z) is fused
     base, fused, z = setting(views={"copy": SCORES[:, None]})
-    assert with_expert(base, fused, z) is fused
+    assert with_experts(base, fused, z) is fused
 
 
 def test_the_combination_lies_between_its_parts():
     base, fused, z = setting()
-    found = with_expert(base, fused, z)
+    found = with_experts(base, fused, z)
     plain, left_out = fit_plain(base, fused, z)
     assert 0 < found.plain_share < 1
     items, share = everyone(base), found.plain_share
@@ -149,36 +146,48 @@ def test_the_combination_lies_between_its_parts():
     assert (found.left_out.held_out <= either.max(axis=0) + 1e-9).all()
 
 
-@pytest.mark.parametrize("expected", [0.5, 0.2])
-@pytest.mark.parametrize("scale", [1.0, 0.5])
-def test_the_share_is_the_mean_of_its_posterior(expected, scale):
-    """By numerical integration of the likelihood against the Beta density."""
-
-    def likelihood(s):
-        sse = np.sum(((1 - s) * FIRST + s * scale * SECOND) ** 2) + PRIOR_LABELS * PRIOR_VARIANCE
-        return sse ** (-(len(FIRST) + PRIOR_LABELS) / 2)
-
-    def integral(function):
-        return quad(function, 0, 1, weight="alg", wvar=(expected - 1, -expected))[0]
-
-    mean = integral(lambda s: s * likelihood(s)) / integral(likelihood)
-    assert mean_share(FIRST, scale * SECOND, expected) == pytest.approx(mean, abs=0.005)
+def steps(n=400, seed=0):
+    """A table of thresholds and products, which trees know and smooth functions do not."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(n, 6))
+    truth = 2.0 * (X[:, 0] > 0.2) * (X[:, 1] > -0.3) + 1.5 * (X[:, 2] > 0.5)
+    return truth, truth + rng.normal(size=n), {"a": X[:, :3], "b": X[:, 3:]}
 
 
-def test_predictions_that_err_alike_keep_the_expected_share():
-    assert mean_share(FIRST, FIRST, 0.3) == pytest.approx(0.3, abs=0.005)
+def test_trees_take_part_where_they_err_less():
+    truth, scores, views = steps()
+    items = np.arange(120)
+    found = tupi.denoise(scores, views, labels=Values(items, truth[items]), task="regression")
+    assert found.params["trees_share"] > 0.15
+    assert "% by trees" in found.notes[0]
+    truth, scores, views = table()
+    plain = tupi.denoise(scores, views, labels=Values(items, truth[items]), task="regression")
+    assert plain.params["trees_share"] == 0.0
+    assert "trees" not in plain.notes[0]
 
 
-def test_clearly_worse_predictions_get_next_to_nothing():
-    errors = RNG.normal(size=50)
-    assert mean_share(0.3 * errors, RNG.normal(size=50), 0.5) < 0.1
-    assert mean_share(RNG.normal(size=50), 0.3 * errors, 0.5) > 0.85
+def test_the_combination_of_three_is_what_it_says():
+    truth, scores, views = steps()
+    base, fused, z = setting(scores, views, truth, np.arange(0, 400, 4))
+    found = with_experts(base, fused, z)
+    assert found.forest is not None
+    items = everyone(base)
+    plain = found.plain.apart(items) + fused.kernels.applied(items, found.plain.weights())
+    trees = found.forest(np.column_stack([*items.views, items.base[:, 0, 1]]).astype(np.float32))[:, None]
+    rest = 1 - found.plain_share - found.forest_share
+    expected = rest * fused(items)[0] + found.plain_share * plain + found.forest_share * trees
+    np.testing.assert_allclose(found(items)[0], expected, atol=1e-9)
 
 
-def test_columns_are_separate_questions_and_nan_does_not_count():
-    first, second = RNG.normal(size=(2, 12, 5))
-    first[3, 2] = second[3, 2] = np.nan
-    found = mean_share(first, second, 0.4)
-    kept = np.delete(np.arange(12), 3)
-    assert found[0] == pytest.approx(mean_share(first[:, 0], second[:, 0], 0.4))
-    assert found[2] == pytest.approx(mean_share(first[kept, 2], second[kept, 2], 0.4))
+def test_few_labels_grow_no_trees(monkeypatch):
+    truth, scores, views = steps()
+    counts = []
+
+    def even(errors, *_):
+        counts.append(len(errors))
+        return np.full(errors.shape[:1] + errors.shape[2:], 0.2)
+
+    monkeypatch.setattr(experts, "mean_shares", even)
+    for m in (LEAST_FOR_TREES - 1, LEAST_FOR_TREES):
+        with_experts(*setting(scores, views, truth, np.arange(m)))
+    assert counts == [2, 2, 3, 3]

@@ -12,6 +12,7 @@ from tupi.inputs.problem import make_problem
 from tupi.methods.auto.answering import CLASS_SHIFT, fitted, label_free_chances
 from tupi.methods.auto.auto import label_free_of
 from tupi.methods.auto.fitting import LEAST_SLOPE, fit_pairs, fit_values, most_labels
+from tupi.methods.auto.flips import Answers
 from tupi.methods.auto.kernels import pick_features
 from tupi.methods.auto.process import JITTER, RHO
 from tupi.methods.auto.scale import Scale
@@ -58,6 +59,20 @@ def test_mean_and_variance_are_those_of_a_dense_gaussian_process():
     some = np.array([100, 4, 63])
     np.testing.assert_allclose(found(ITEMS[some])[0], g[some], atol=1e-9)  # what is said of an item is its own function
     np.testing.assert_allclose(found(ITEMS[some])[1], variance[some], atol=1e-9)
+
+
+def test_the_noise_of_a_value_is_less_by_its_weight():
+    """The same dense process, with noise / weight in place of the noise; left-out values and the plain expert alike."""
+    rows = BASE.order[3:120:4]
+    z, weights = standard(TRUTH[rows][:, None]), np.linspace(0.2, 3.0, len(rows))
+    found = fit_values(BASE, pick_features(BASE, rows), z, weights=weights)
+    mean, K = label_free_mean(rows), whole_kernel(found, ITEMS)
+    inside = K[np.ix_(rows, rows)] + np.diag(found.noise / weights + JITTER)
+    g, variance = found(ITEMS)
+    np.testing.assert_allclose(g, mean + K[:, rows] @ np.linalg.solve(inside, z - mean[rows]), atol=1e-4)
+    np.testing.assert_allclose(variance, np.diag(K - K[:, rows] @ np.linalg.solve(inside, K[rows])), atol=1e-4)
+    even = fit_values(BASE, pick_features(BASE, rows), z, weights=np.ones(len(rows)))
+    np.testing.assert_allclose(even(ITEMS)[0], fit_values(BASE, pick_features(BASE, rows), z)(ITEMS)[0], atol=1e-9)
 
 
 def test_few_labels_against_the_answer_leave_it_a_small_slope():
@@ -112,13 +127,15 @@ def test_comparisons_move_the_mean_towards_what_they_say():
     first, second = np.arange(0, 40, 2), np.arange(1, 40, 2)
     up = TRUTH[rows[first]] > TRUTH[rows[second]]
     higher, lower = np.where(up, first, second), np.where(up, second, first)
-    found = fit_pairs(BASE, pick_features(BASE, rows), higher, lower)
+    found = fit_pairs(BASE, pick_features(BASE, rows), Answers.of(higher, lower))
     g, mean = found(ITEMS)[0][:, 0], label_free_mean(rows)[:, 0]
     K = whole_kernel(found, ITEMS)
     pull = np.zeros(40)
     chance = 1 / (1 + np.exp(-(g[rows[higher]] - g[rows[lower]]) / 0.5))
-    np.add.at(pull, higher, (1 - chance) / 0.5)
-    np.add.at(pull, lower, -(1 - chance) / 0.5)
+    e = found.answers.flips[0]  # an answer that nobody expects is likely a slip, and pulls little
+    each = (1 - 2 * e) * chance * (1 - chance) / ((1 - e) * chance + e * (1 - chance)) / 0.5
+    np.add.at(pull, higher, each)
+    np.add.at(pull, lower, -each)
     np.testing.assert_allclose(g, mean + K[:, rows] @ pull, atol=1e-4)
 
 

@@ -168,19 +168,28 @@ def test_regression_comes_back_in_the_units_of_the_labels():
     assert found.evidence.metric == "R²"
     inside = np.abs(found.predictions[UNSEEN] - truth) < 1.28 * found.uncertainty[UNSEEN]
     assert 0.7 < inside.mean() < 0.95  # of 80 per cent intervals
-    for level in (0.5, 0.8, 0.95):
-        low, high = (bound[UNSEEN] for bound in found.interval(level))
-        assert abs(np.mean((low < truth) & (truth < high)) - level) < 0.1
+
+
+def test_intervals_hold_their_share_on_average_over_draws_of_labels():
+    """The share within one interval varies with the 40 labels that it was made of, by about five points."""
+    shares = []
+    for seed in range(8):
+        items = np.random.default_rng(seed).permutation(N)
+        found = fuse(Values(items[:40], TRUTH[items[:40]]), task="regression")
+        bounds = [found.interval(level) for level in (0.5, 0.8, 0.95)]
+        truth = TRUTH[items[40:]]
+        shares.append([np.mean((low[items[40:]] < truth) & (truth < high[items[40:]])) for low, high in bounds])
+    np.testing.assert_allclose(np.mean(shares, axis=0), [0.5, 0.8, 0.95], atol=0.04)
 
 
 def test_intervals_hold_for_errors_that_are_not_normal():
-    """Reach is a quantile of the errors of left-out labels and of as many normal ones as are worth 20 labels."""
+    """Four fifths of the left-out errors and of one more, which may be any, are within reach."""
     found = fuse(task="regression")
-    normal = np.abs(np.random.default_rng(0).normal(size=100_000))
-    errors = np.concatenate([np.repeat(found.left_out_errors, 100_000 // 20), normal])
+    errors = np.sort(found.left_out_errors)
     low, high = found.interval(0.8)
     np.testing.assert_allclose((low + high) / 2, found.predictions)
-    np.testing.assert_allclose((high - low) / 2 / found.uncertainty, np.quantile(errors, 0.8), rtol=0.05)
+    within = errors[int(np.ceil(0.8 * (len(errors) + 1))) - 1]
+    np.testing.assert_allclose((high - low) / 2 / found.uncertainty, within)
 
 
 def test_left_out_errors_are_those_of_what_came_back():

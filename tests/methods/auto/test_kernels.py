@@ -9,6 +9,7 @@ from tupi.inputs.problem import make_problem
 from tupi.methods.auto.auto import label_free_of
 from tupi.methods.auto.design import suggest_first, suggest_items, suggest_pairs
 from tupi.methods.auto.fitting import fit_pairs, fit_values
+from tupi.methods.auto.flips import Answers
 from tupi.methods.auto.kernels import (
     LEAST_TRUST,
     LOG_PRIOR,
@@ -148,7 +149,7 @@ def test_suggested_pairs_were_not_compared():
     """The first one lowers the sum of all variances most among all pairs that were not asked."""
     rng = np.random.default_rng(0)
     higher, lower = np.arange(0, 30, 2), np.arange(1, 30, 2)
-    fused = fit_pairs(BASE, AMONG, higher, lower)
+    fused = fit_pairs(BASE, AMONG, Answers.of(higher, lower))
     asked = np.column_stack([ROWS[higher], ROWS[lower]])
     asked = np.concatenate([asked, suggest_pairs(BASE, fused, asked)[:3, ::-1]])
     found = suggest_pairs(BASE, fused, asked)

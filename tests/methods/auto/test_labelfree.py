@@ -15,7 +15,8 @@ from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Values
 from tupi.inputs.problem import make_problem
 from tupi.methods.auto.auto import label_free_of, relations_of
-from tupi.methods.auto.labelfree import STRENGTHS, content_order, normal_scores, unit
+from tupi.methods.auto.drawing import content_order, drawing_order
+from tupi.methods.auto.labelfree import STRENGTHS, normal_scores, unit
 
 TRUTH, SCORES, VIEWS = make_problem_arrays(150)
 HOLED = {name: view.copy() for name, view in VIEWS.items()}
@@ -164,6 +165,26 @@ def test_content_decides_the_order_of_equal_predictions():
     figures = sum(((v - v.mean(0)) / v.std(0)) ** 2 @ np.full(v.shape[1], 1 / v.shape[1]) for v in views.values())
     expected = sorted(range(150), key=lambda i: (f[i, 0], figures[i]))
     np.testing.assert_array_equal(content_order(Memory(problem.views, np.arange(150)), f), expected)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_items_are_drawn_by_their_content_and_as_if_at_random(ties):
+    """Neither the order in which items came nor those that came later change who is drawn before whom."""
+    rng = np.random.default_rng(0)
+    given = (rng.integers(0, 3, size=4000).astype(float) if ties else rng.normal(size=4000))[:, None]
+    order = np.lexsort([np.arange(4000), given[:, 0]])
+    found = drawing_order(order, given)
+    np.testing.assert_array_equal(np.sort(found), np.arange(4000))
+    shuffled = rng.permutation(4000)
+    back = drawing_order(np.argsort(shuffled)[order], given[shuffled])
+    np.testing.assert_array_equal(shuffled[back], found)
+    ranks = np.argsort(np.argsort(given[:, 0]))
+    for first in (100, 1000):  # the first ones are no others than the rest
+        assert abs(ranks[found[:first]].mean() - 1999.5) < 4 * 1155 / np.sqrt(first)
+        assert abs(found[:first].mean() - 1999.5) < 4 * 1155 / np.sqrt(first)
+    if not ties:
+        later = drawing_order(np.argsort(given[:3900, 0]), given[:3900])
+        np.testing.assert_array_equal(later, found[found < 3900])
 
 
 def test_p_values_are_those_that_decided():

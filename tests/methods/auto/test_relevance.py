@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
+from scipy.stats import rankdata
 
 from tests.conftest import make_problem_arrays
 from tupi.embedding.prepared import Prepared
-from tupi.embedding.relevance import evenly
+from tupi.embedding.relevance import evenly, ranks
 from tupi.inputs.problem import make_problem
 from tupi.methods.auto.auto import label_free_of
 
@@ -104,3 +105,9 @@ def test_evenly(n, size):
     assert len(found) == min(n, size)
     assert (np.diff(found) > 0).all()
     assert (found[0], found[-1]) == (0, n - 1)
+
+
+def test_ranks_are_those_of_scipy():
+    columns = np.random.default_rng(0).integers(0, 30, size=(100, 3)) / 7
+    columns[:, 2] = np.random.default_rng(1).normal(size=100)
+    np.testing.assert_array_equal(ranks(columns), rankdata(columns, axis=0))

@@ -57,3 +57,22 @@ def test_a_file_without_features_is_refused(data_folder, published):
     scipy.io.savemat(data_folder / "shoes_attributes.mat", published)
     with pytest.raises(InputError, match=r"shoes_attributes\.mat: found no variable feat"):
         load_shoes()
+
+
+def test_features_may_lie_beside_a_file_without_them(data_folder, published):
+    feat = published.pop("feat")
+    scipy.io.savemat(data_folder / "shoes_attributes.mat", published)
+    beside = data_folder / "shoes_features.npz"
+    np.savez(beside, gist=feat[:, :960], color=feat[:, 960:])
+    data = load_shoes()
+    assert {name: view.shape for name, view in data.views.items()} == {"gist": (N, 960), "color": (N, 30)}
+    np.testing.assert_array_equal(data.g, feat)
+    np.savez(beside, gist=feat[:, :960])
+    with pytest.raises(InputError, match=r"shoes_features\.npz: found no color; gist and color are needed"):
+        load_shoes()
+    np.savez(beside, gist=feat[:, :960], color=feat[:, 961:])
+    with pytest.raises(InputError, match=r"found color of shape \(20, 29\), 30 columns are expected"):
+        load_shoes()
+    np.savez(beside, gist=feat[:5, :960], color=feat[:, 960:])
+    with pytest.raises(InputError, match=r"found gist of shape \(5, 960\) and 20 rows of color"):
+        load_shoes()

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 import scipy.io
 
+from tupi.inputs.labels import Values
 from tupi.research.experiments import sources
-from tupi.research.experiments.protocol import Protocol
+from tupi.research.experiments.protocol import Protocol, Trial
 from tupi.research.experiments.store import Store
 
 N = 140
@@ -76,3 +77,17 @@ def shoes(data_folder):
     }
     scipy.io.savemat(data_folder / "shoes_attributes.mat", content)
     return data_folder
+
+
+@pytest.fixture
+def trial():
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=150)
+    views = {
+        "a": truth[:, None] + 0.5 * rng.normal(size=(150, 3)),
+        "b": np.cos(truth)[:, None] + rng.normal(size=(150, 2)),
+        "c": truth[:, None] ** 3 + rng.normal(size=(150, 1)),
+    }
+    index = np.arange(150)
+    labels, judging = (Values(part, truth[part]) for part in (index[:50], index[50:]))
+    return Trial(truth + 0.8 * rng.normal(size=150), views, labels, judging, truth, seed=4)

@@ -12,6 +12,7 @@ from tupi.methods.kim import Kim
 from tupi.methods.tupi import Tupi
 from tupi.research.experiments.accuracy import Accuracy
 from tupi.research.experiments.runner import records, run
+from tupi.research.experiments.sources import source_of
 
 from .conftest import N, as_cell
 
@@ -65,7 +66,7 @@ def zap50k(data_folder):
     color = np.hstack([truth + rng.normal(size=truth.shape), rng.normal(size=(N, 26))])
     gist = np.hstack([truth + 0.3 * rng.normal(size=truth.shape), 0.1 * rng.normal(size=(N, 956))])
     files = {
-        "ut-zap50k-data/zappos-labels.mat": mat(mturkOrder=as_cell([comparisons(k) for k in range(4)], (1, 4))),
+        "ut-zap50k-data/zappos-labels-fg.mat": mat(mturkHard=as_cell([comparisons(k) for k in range(4)], (1, 4))),
         "ut-zap50k-data/image-path.mat": mat(imagepath=as_cell([f"Boots/{i}.jpg" for i in range(N)], (N, 1))),
         "ut-zap50k-feats/zappos-color.mat": mat(colorfeats=color),
         "ut-zap50k-feats/zappos-gist.mat": mat(gistfeats=gist),
@@ -74,6 +75,11 @@ def zap50k(data_folder):
         path = data_folder / name
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(content)
+
+
+def test_zap50k_is_dealt_from_the_fine_comparisons_and_the_coarse_ones_can_be_asked_for():
+    assert source_of("zap50k").load.args == ("fine",)
+    assert source_of("zap50k-coarse").load.args == ("coarse",)
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from tupi.research.experiments.protocol import (
     initial_settings,
     make_trial,
     split,
+    split_of,
 )  # fmt: skip
 from tupi.research.experiments.sources import SOURCES, dataset_of, digest_of, source_of
 from tupi.research.experiments.store import Cell
@@ -82,7 +85,37 @@ def test_rankers_of_other_attributes_are_the_views(shoes, store, protocol):
     assert "open" not in trial.views
     settings = initial_settings("shoes", protocol)
     kept = store.read(Cell(protocol.initial, "shoes", "shiny", 0), settings)["result"]["scores"]
-    np.testing.assert_array_equal(trial.views["shiny"][:, 0], kept)
+    items = split_of(Cell(protocol.initial, "shoes", "open", 0), protocol).items
+    np.testing.assert_array_equal(trial.views["shiny"][:, 0], np.array(kept)[items])
+
+
+def test_rankers_that_are_trained_apart_have_items_of_their_own(shoes, store, protocol):
+    apart = replace(protocol, apart=True)
+    keep_initial(store, "shoes", "open", 0, apart)
+    trained = {
+        (one.apart, target): set(split_of(Cell("", "shoes", target, 0), one).train.index.tolist())
+        for one in (protocol, apart)
+        for target in ("open", "shiny")
+    }
+    assert trained[False, "open"] == trained[False, "shiny"]
+    assert trained[True, "open"] != trained[True, "shiny"]
+    trial = make_trial("shoes", "open", 0, store, apart)
+    parts = split_of(Cell("", "shoes", "open", 0), apart)
+    assert not trained[True, "open"] & set(parts.items.tolist())  # never those that trained the target's own ranker
+    kept = store.read(Cell(apart.initial, "shoes", "shiny", 0), initial_settings("shoes", apart))["result"]["scores"]
+    np.testing.assert_array_equal(trial.views["shiny"][:, 0], np.array(kept)[parts.items])
+    assert apart.initial == "initial-svm-apart"
+
+
+def test_all_items_can_be_denoised_and_all_but_those_that_validate_judge(shoes, protocol):
+    whole = replace(protocol, whole=True)
+    parts = split_of(Cell("", "shoes", "open", 0), whole)
+    usual = split_of(Cell("", "shoes", "open", 0), protocol)
+    assert parts.items.tolist() == list(range(140))
+    np.testing.assert_array_equal(parts.train.index, usual.train.index)
+    assert sorted([*parts.test.index, *parts.valid.index]) == list(range(140))
+    truth = source_of("shoes").truth(dataset_of("shoes"), "open")
+    np.testing.assert_array_equal(parts.test.values, truth.values[parts.test.index])
 
 
 def test_without_stored_predictions_there_is_no_trial(mfeat, store, protocol):
@@ -110,7 +143,7 @@ def test_the_better_ranker_on_the_validation_items_makes_the_predictions(mfeat):
 
 def test_sources_name_what_the_paper_names():
     assert [source.title for source in SOURCES.values()] == [
-        "MFeat", "PubFig", "OSR", "InvDyn", "Shoes", "AwA", "Zap50K",
+        "MFeat", "PubFig", "OSR", "InvDyn", "Shoes", "AwA", "Zap50K", "Zap50K, coarse",
     ]  # fmt: skip
     with pytest.raises(InputError, match="Did you mean 'pubfig'"):
         source_of("pubfug")
@@ -135,3 +168,5 @@ def test_comparisons_are_drawn_between_the_items_that_train(mfeat, store):
 def test_a_protocol_without_a_number_of_comparisons_is_stored_as_before():
     assert "n_pairs" not in Protocol().settings()
     assert Protocol(n_pairs=200).settings()["n_pairs"] == 200
+    assert {"apart", "whole"} & Protocol().settings().keys() == set()
+    assert Protocol(apart=True).settings()["apart"] is True

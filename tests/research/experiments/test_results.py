@@ -26,10 +26,13 @@ METHODS = (("kim", Kim(lam=0.3, sigma2=0.3)), ("coconut", Coconut(lam=1.0, n_nei
 
 def test_every_table_and_figure_has_its_name():
     assert list(EXPERIMENTS) == [
-        "table1", "table2", "accuracy", "significance", "surface", "combination", "unlabelled", "readings", "scaling",
+        "table1", "table2", "accuracy", "significance", "surface", "combination", "unlabelled", "readings",
+        "invdyn", "remarks", "networks", "scaling",
     ]  # fmt: skip
     assert len(experiments_of(["all"])) == len({one for some in EXPERIMENTS.values() for one in some})
     assert [type(one).__name__ for one in experiments_of(["scaling", "unlabelled"])] == ["Unlabelled", "Scaling"]
+    for name, some in EXPERIMENTS.items():  # the page names the command that makes each section
+        assert {one.command or one.name for one in some} == {name}
     with pytest.raises(InputError, match=r"WHAT: found 'tabel1'.*Did you mean 'table1'"):
         experiments_of(["tabel1"])
 
@@ -82,6 +85,7 @@ def test_page_shows_what_there_is_of_an_unfinished_run(mfeat, store, protocol, t
     run([table], store, ["mfeat"], [0], 1)
     text = write_page([table], store, ["mfeat"], [0, 1], tmp_path / "out").read_text(encoding="utf-8")
     assert "*6 cells, 1 seed," in text
+    assert text.rstrip().endswith("on one core, by `tupi reproduce table1`.*")
 
 
 @pytest.fixture

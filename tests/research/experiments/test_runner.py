@@ -7,6 +7,7 @@ from tupi.methods.tupi import LAM_GRID, SIGMA_W2_GRID, Tupi
 from tupi.research.experiments.experiment import TrialExperiment
 from tupi.research.experiments.runner import CellsFailedError, missing, records, run
 from tupi.research.experiments.store import Cell
+from tupi.research.experiments.surface import Surface
 from tupi.research.experiments.table1 import Table1
 
 
@@ -46,6 +47,16 @@ def test_all_targets_under_all_seeds_and_their_predictions_first(mfeat, store, e
     kinds = [job.cell.experiment for job in jobs]
     assert kinds == ["initial-svm"] * 4 + ["counted-svm"] * 4
     assert {(job.cell.target, job.cell.seed) for job in jobs} == {(t, s) for t in ("fou", "mor") for s in (0, 1)}
+
+
+def test_what_only_explains_and_what_trains_networks_takes_fewer_seeds(mfeat, protocol):
+    def seeds(experiment):
+        return sorted({cell.seed for cell in experiment.cells(["mfeat"], range(10))})
+
+    assert seeds(Table1(protocol)) == list(range(10))  # as many as are asked for
+    assert seeds(Table1(replace(protocol, rankers=("svm", "network")))) == list(range(5))
+    assert seeds(Surface(protocol)) == [0, 1, 2]
+    assert sorted({cell.seed for cell in Surface(protocol).cells(["mfeat"], range(2, 4))}) == [2, 3]
 
 
 def test_a_stopped_run_resumes_where_it_was(mfeat, store, experiment):

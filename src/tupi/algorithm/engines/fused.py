@@ -1,38 +1,87 @@
-"""The fused engine: grid tables and one compiled pass; float32 storage, float64 sums over parts of the items."""
+"""The fused engine: grid tables and one compiled pass over each block; float32 storage, float64 sums over parts.
+
+It is the same wherever the blocks are: positions stay with these, and sums over the grid come here.
+"""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tupi.algorithm.energy import Objective, Vector
-from tupi.algorithm.engines.landscape import Landscape, column_weights, dependence
-from tupi.algorithm.engines.passes import descend, part_bounds
-from tupi.algorithm.engines.table import Table, features_on_grids, grid_points
-from tupi.algorithm.engines.workspace import Workspace
+from tupi.algorithm.engines import moves
+from tupi.algorithm.engines.landscape import (
+    Landscape,
+    Table,
+    column_weights,
+    dependence,
+    features_on_grids,
+    grid_points,
+)
+from tupi.blocks.home import Kept
 from tupi.embedding.embedding import Embedding
-from tupi.runtime.storage import aligned, aligned_copy
+from tupi.runtime.storage import Workspace
 
 Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class FusedState:
-    """Where a run stands: positions on a grid, the grid, and the sums over items there."""
+    """Where a run stands: positions on a grid, the grid, and the sums over items there.
 
-    x: Vector
+    Attributes
+    ----------
+    embedding : Embedding
+        The items.
+    trials : sequence of Trial
+        Kept with the blocks: the positions of several runs.
+    runs, run : int
+        How many runs the trials hold, and the row that is this run's.
+    table : Table
+        Features of the predictions on the grid.
+    sums : ndarray of shape (G, R)
+        sum_k hat_g(x_k) U_k.
+    tally : ndarray of shape (3, G)
+        Sums of hat functions and of their products.
+    ends : ndarray of shape (2,)
+        The smallest and the largest position.
+    """
+
+    embedding: Embedding
+    trials: Kept
+    runs: int
+    run: int
     table: Table
-    sums: Matrix  # (G, R): sum_k hat_g(x_k) U_k
-    tally: Matrix  # (3, G): sums of hat functions and of their products
-    dependence: Vector
+    sums: Matrix
+    tally: Matrix
+    ends: Vector
+
+    @cached_property
+    def dependence(self) -> Vector:
+        """Normalised HSIC of f(t) with each view."""
+        return dependence(self.table, self.sums, self.tally, self.embedding.offsets)
 
     @property
-    def f(self) -> Vector:
-        """The predictions, with mean 0 and deviation 1."""
-        return self.table.prediction(self.x)
+    def f(self) -> Any:
+        """The predictions, with mean 0 and deviation 1, as the home of the items shows a column."""
+        where = {"run": self.run, "low": self.table.low, "per_unit": self.table.per_unit}
+        return self.embedding.home.column(moves.predicted, self.trials, **where)
+
+
+def together(states: Sequence[FusedState]) -> Kept:
+    """Return trials in which these states are the rows."""
+    first = states[0]
+    rows = [state.run for state in states if state.trials is first.trials]
+    if rows == list(range(first.runs)) and len(rows) == len(states):
+        return first.trials
+    places = [[(state.trials[b], state.run) for state in states] for b in range(len(first.trials))]
+    return first.embedding.home.each(moves.started, places)
 
 
 class FusedDescent:
@@ -49,9 +98,7 @@ class FusedDescent:
     lams : list of float
         lambda of each run.
     extra : callable, optional
-        f -> (energy, gradient), added to each.
-    workspace : Workspace
-        Where large arrays come from; the engine's again when this has finished.
+        f -> (energy, gradient), added to each; for items in this process.
     """
 
     def __init__(
@@ -61,118 +108,97 @@ class FusedDescent:
         per_column: Matrix,
         lams: list[float],
         extra: Objective | None,
-        workspace: Workspace,
     ) -> None:
-        self._engine, self._extra, self._workspace = engine, extra, workspace
+        self._engine, self._extra, self._home = engine, extra, engine.embedding.home
         self._tables = [state.table for state in states]
+        self._workspace, self._rooms = self._memory = engine.memory()
         self._land = Landscape(
             self._tables,
             [state.sums for state in states],
             [state.tally for state in states],
             per_column,
             lams,
-            workspace,
+            self._workspace,
         )
-        runs, shape = len(states), (len(states), len(states[0].x))
-        self._x, self._anchor_x, self._new_x = (
-            workspace.array(name, shape, np.float64) for name in ("x", "anchor x", "new x")
-        )
-        self._velocity, self._new_velocity, self._before, self._gradient = (
-            workspace.array(name, shape) for name in ("velocity", "new velocity", "before", "gradient")
-        )
-        np.stack([state.x for state in states], out=self._x)
-        self._anchor_x[:], self._velocity[:], self._before[:] = self._x, 0.0, 0.0
-        self._room = workspace.array("room", engine.room(*self._land.H.shape))
+        self._trials, self._accepted = together(states), np.zeros(len(states), bool)
         # The gradient of what is added, where the runs stand and where they try to go.
-        self._push, self._new_push = (
-            np.zeros((runs, 0 if extra is None else self._x.shape[1]), np.float32) for _ in range(2)
-        )
-        self.energies: Vector = self._land.energies + self._added(range(runs), self._x)
+        shape = (len(states), 0 if extra is None else self._home.n)
+        self._push, self._new_push = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
+        self.energies: Vector = self._land.energies + self._added(range(len(states)), "x")
         self._push[:] = self._new_push
         self._new_energies = self.energies.copy()
 
-    def _added(self, runs: Sequence[int], x: Matrix) -> Vector:
-        """Return what is added to the energies of these runs at x, and prepare its gradient there."""
+    def _added(self, runs: Sequence[int], where: str) -> Vector:
+        """Return what is added to the energies of these runs at x or new_x, and prepare its gradient there."""
         more = np.zeros(len(runs))
         if self._extra is not None:
+            x = np.concatenate([getattr(trial, where) for trial in self._home.fetched(self._trials)], axis=1)
             for i, m in enumerate(runs):
                 more[i], self._new_push[m] = self._extra(self._tables[m].prediction(x[m]))
         return more
 
+    def _tried(self, runs: Sequence[int], trials: Kept) -> moves.Sums:
+        """Compute energies and tables where these runs try to go; return the sums over items there."""
+        self._trials = trials
+        found: moves.Sums = self._home.summed(moves.sums_of, trials)
+        self._new_energies[list(runs)] = self._land.evaluate(runs, found.S, found.tally) + self._added(runs, "new_x")
+        return found
+
+    @property
+    def _sent(self) -> moves.Tables:
+        return moves.Tables(self._land.anchor, self._land.H, self._land.h)
+
     def move(self, lengths: Vector, momenta: Vector) -> tuple[Vector, Vector]:
         """Try momentum * last move - length * gradient, in one read of the embedding."""
-        land = self._land
         per_unit = np.array([table.per_unit for table in self._tables])
-        products = np.empty((len(per_unit), 3))
-        for first, U in self._engine.embedding.blocks():
-            descend(
-                U, first, self._x, self._velocity, self._before, self._anchor_x, land.anchor, land.H, land.h,
-                self._push, lengths * per_unit, momenta, self._gradient, self._new_x, self._new_velocity,
-                land.new_sums, land.new_tally, products, self._room,
-            )  # fmt: skip
+        push = [self._push[:, a:b] for a, b in itertools.pairwise(self._home.bounds)]
+        how = {"accepted": self._accepted, "lengths": lengths * per_unit, "momenta": momenta}
+        trials = self._home.each(
+            moves.moved, self._engine.embedding.blocks, self._trials, self._rooms, push, tables=self._sent, **how
+        )
+        products = self._tried(range(len(per_unit)), trials).products.copy()
         products[:, 1] /= per_unit
-        self._evaluate(range(len(per_unit)))
+        self._accepted = np.zeros(len(per_unit), bool)
         return self._new_energies.copy(), products
-
-    def _evaluate(self, runs: Sequence[int]) -> None:
-        """Compute energies and tables where these runs try to go."""
-        self._new_energies[list(runs)] = self._land.evaluate(runs) + self._added(runs, self._new_x)
 
     def shorten(self, runs: Sequence[int], lengths: Sequence[float]) -> Vector:
         """Try other lengths from the same points without momentum, in one read of the embedding."""
-        which, land = np.array(runs), self._land
-        scales = np.array([length * self._tables[m].per_unit for m, length in zip(runs, lengths, strict=True)])
-        step = -scales[:, None] * self._gradient[which]
-        x = self._x[which] + step
-        none32, none = np.zeros(x.shape, np.float32), np.zeros(len(which))
-        anchor, H = aligned_copy(land.anchor[which]), aligned_copy(land.H[which])
-        sums, tally = np.empty_like(land.new_sums[which]), np.empty_like(land.new_tally[which])
-        room = aligned(self._engine.room(*H.shape), clear=False)
-        for first, U in self._engine.embedding.blocks():
-            descend(
-                U, first, x, none32, none32, self._anchor_x[which], anchor, H, land.h[which], none32[:, :0], none, none,
-                np.empty_like(none32), np.empty_like(x), np.empty_like(none32), sums, tally,
-                np.empty((len(which), 3)), room,
-            )  # fmt: skip
-        self._new_x[which], self._new_velocity[which] = x, step
-        land.new_sums[which], land.new_tally[which] = sums, tally
-        self._evaluate(runs)
-        return self._new_energies[which]
+        scaled = [length * self._tables[m].per_unit for m, length in zip(runs, lengths, strict=True)]
+        how = {"tables": self._sent, "runs": list(runs), "lengths": scaled}
+        self._tried(runs, self._home.each(moves.shortened, self._engine.embedding.blocks, self._trials, **how))
+        return self._new_energies[list(runs)]
 
     def accept(self, runs: Sequence[int]) -> None:
-        """Go where these runs tried to."""
-        everyone = len(runs) == len(self._x)
-        which = slice(None) if everyone else np.array(runs, dtype=np.int64)
-        for here, there in (
-            ("_x", "_new_x"),
-            ("_velocity", "_new_velocity"),
-            ("_push", "_new_push"),
-            ("_before", "_gradient"),
-        ):
-            if everyone:  # no copy: the arrays trade places
-                mine, new = getattr(self, here), getattr(self, there)
-                setattr(self, here, new)
-                setattr(self, there, mine)
-            else:
-                getattr(self, here)[which] = getattr(self, there)[which]
+        """Go where these runs tried to; blocks are told with the next move."""
+        which = list(runs)
+        self._accepted[which] = True
+        self._push[which] = self._new_push[which]
         self.energies[which] = self._new_energies[which]
         self._land.accept(runs)
 
     def finish(self) -> list[FusedState]:
         """Return the states that were reached, standardised; without a read unless a grid has to be laid anew."""
-        R, land, engine, first = self._engine.embedding.width, self._land, self._engine, self._tables[0]
-
-        def settle(m: int) -> FusedState:
-            x = self._x[m].copy()
-            table = self._tables[m].standardized(centers[m], scales[m], features[m])
-            if not table.covers(x):
-                return engine.lay(table.prediction(x))
-            return engine.state(x, table, land.sums[m, :, :R].copy(), land.tally[m].copy())
-
-        centers, scales = self._x.mean(axis=1), np.array([x.std() for x in self._x])
+        R, land, first = self._engine.embedding.width, self._land, self._tables[0]
+        trials = self._home.each(moves.settled, self._trials, accepted=self._accepted)
+        middle = 0.5 * (first.points - 1)
+        extent: moves.Extent = self._home.summed(moves.extent_of, trials, middle=middle)
+        count, total, squares = extent.powers.T
+        centers, scales = middle + total / count, np.sqrt(squares / count - (total / count) ** 2)
         features = features_on_grids(scales, first.points, first.sigma2, first.rank)
-        states = [settle(m) for m in range(len(self._x))]
-        self._engine.take_back(self._workspace)
+        states = []
+        for m, table in enumerate(self._tables):
+            state = FusedState(
+                self._engine.embedding,
+                trials,
+                len(self._tables),
+                m,
+                table.standardized(centers[m], scales[m], features[m]),
+                land.sums[m, :, :R].copy(),
+                land.tally[m].copy(),
+                extent.ends[m],
+            )
+            states.append(state if state.table.covers(state.ends) else self._engine.at(state))
+        self._engine.take_back(self._memory)
         return states
 
 
@@ -185,8 +211,8 @@ class FusedEngine:
     ----------
     embedding : Embedding
         The views' factors.
-    f : ndarray of shape (n,)
-        The initial predictions, in the embedding's order.
+    f : ndarray
+        The initial predictions, or just the smallest and the largest of them.
     sigma2 : float
         sigma_f^2, the width of the kernel of the predictions.
     rank : int
@@ -195,50 +221,50 @@ class FusedEngine:
 
     def __init__(self, embedding: Embedding, f: Vector, sigma2: float, rank: int = 50) -> None:
         self.embedding, self.sigma2, self.rank = embedding, sigma2, rank
-        self.points = grid_points(f, sigma2, len(f))
-        self._first: tuple[Vector, FusedState] | None = None
-        self._spare: list[Workspace] = []  # at most one; whoever takes it has it alone
+        self.points = grid_points(f, sigma2, embedding.n)
+        self._first: tuple[Any, FusedState] | None = None
+        self._spare: list[tuple[Workspace, Kept]] = []  # at most one; whoever takes it has it alone
 
-    def room(self, runs: int, points: int, width: int) -> tuple[int, int, int, int]:
-        """Return the shape of what `descend` works in."""
-        return len(part_bounds(self.embedding.rows_per_block)) - 1, runs, points, width
-
-    def begin(self, f: Vector) -> FusedState:
+    def begin(self, f: Any) -> FusedState:
         """Return the state at the initial predictions; runs that begin at the same ones share it."""
         known = self._first
-        if known is None or not np.array_equal(known[0], f):
-            known = self._first = (f, self.lay(f))
+        if known is None or not (known[0] is f or np.array_equal(known[0], f)):
+            home = self.embedding.home
+            kept = home.dealt(f)
+            table = self._table(home.summed(moves.extent_of_values, kept).ends[0])
+            grid = {"low": table.low, "per_unit": table.per_unit, "points": self.points}
+            known = self._first = (f, self._state(home.each(moves.laid, self.embedding.blocks, kept, **grid), table))
         return known[1]
 
-    def lay(self, f: Vector) -> FusedState:
-        """Return the state at f on a new grid: one read of the embedding."""
-        table = Table.covering(f, self.points, self.sigma2, self.rank)
-        x, R = table.position(f), self.embedding.width
-        sums, tally = np.empty((1, self.points, R)), np.empty((1, 3, self.points))
-        nothing, none32 = np.zeros((1, len(f))), np.zeros((1, len(f)), np.float32)
-        zero = np.zeros(1)
-        room = aligned(self.room(1, self.points, R), clear=False)
-        H, h = np.zeros((1, self.points, R), np.float32), np.zeros((1, self.points))
-        for first, U in self.embedding.blocks():
-            descend(
-                U, first, x[None], none32, none32, nothing, np.zeros((1, self.points, 0), np.float32),
-                H, h, none32[:, :0], zero, zero, none32.copy(), nothing.copy(), none32.copy(), sums, tally,
-                np.empty((1, 3)), room,
-            )  # fmt: skip
-        return self.state(x, table, sums[0], tally[0])
+    def at(self, state: FusedState) -> FusedState:
+        """Return a state, which may be of another engine, on a new grid of this one: one read of the embedding."""
+        old = state.table
+        table = self._table(old.prediction(state.ends))
+        scale = {"slope": table.per_unit / old.per_unit, "shift": (old.low - table.low) * table.per_unit}
+        how = scale | {"run": state.run, "points": self.points}
+        return self._state(self.embedding.home.each(moves.laid_anew, self.embedding.blocks, state.trials, **how), table)
 
-    def state(self, x: Vector, table: Table, sums: Matrix, tally: Matrix) -> FusedState:
-        """Return the state at these positions on a grid, given the sums there."""
-        return FusedState(x, table, sums, tally, dependence(table, sums, tally, self.embedding.offsets))
+    def _table(self, ends: Vector) -> Table:
+        return Table.covering(ends, self.points, self.sigma2, self.rank)
+
+    def _state(self, trials: Kept, table: Table) -> FusedState:
+        home = self.embedding.home
+        found: moves.Sums = home.summed(moves.sums_of, trials)
+        ends = home.summed(moves.extent_of, trials, middle=0.0).ends[0]
+        return FusedState(self.embedding, trials, 1, 0, table, found.S[0], found.tally[0], ends)
 
     def descent(
         self, states: list[FusedState], weights: list[Vector], lams: list[float], extra: Objective | None = None
     ) -> FusedDescent:
         """Return the energies of the step that begins at these states, each plus ``extra``."""
+        self.embedding.home.balance(self.embedding.blocks)
         per_column = column_weights(weights, lams, self.embedding.offsets, self.embedding.width)
-        workspace = self._spare.pop() if self._spare else Workspace()
-        return FusedDescent(self, states, per_column, lams, extra, workspace)
+        return FusedDescent(self, states, per_column, lams, extra)
 
-    def take_back(self, workspace: Workspace) -> None:
+    def memory(self) -> tuple[Workspace, Kept]:
+        """Return memory for a descent, here and with each block."""
+        return self._spare.pop() if self._spare else (Workspace(), self.embedding.home.rooms())
+
+    def take_back(self, memory: tuple[Workspace, Kept]) -> None:
         """Keep the memory of a descent that has finished for the next."""
-        self._spare = [workspace]
+        self._spare = [memory]

@@ -122,8 +122,8 @@ def _clear(sums: Array, touched: Array, b: int) -> None:
 
 
 @compiled()
-def _add_parts(partial: Array, touched: Array, S: Array, anew: bool, begin: int, end: int) -> None:
-    """Add the sums of all parts to rows of S, in float64; the last block of several may leave some of its room empty.
+def _add_parts(partial: Array, touched: Array, S: Array, begin: int, end: int) -> None:
+    """Write the sums of all parts to rows of S, in float64.
 
     Rows are those of all runs one after the other, from ``begin`` to ``end``.
     """
@@ -131,8 +131,7 @@ def _add_parts(partial: Array, touched: Array, S: Array, anew: bool, begin: int,
     for g in range(begin, end):
         m, point = g // points, g % points
         row = S[m, point]
-        if anew:
-            row[:] = 0.0
+        row[:] = 0.0
         for part in range(parts):
             if touched[part, m, 0] <= point <= touched[part, m, 1]:
                 source = partial[part, m, point]
@@ -143,7 +142,6 @@ def _add_parts(partial: Array, touched: Array, S: Array, anew: bool, begin: int,
 @compiled()
 def descend_part(
     U: Array,
-    first: int,
     begin: int,
     end: int,
     x: Array,
@@ -179,7 +177,7 @@ def descend_part(
         cell, order, in_order = whole[0, :size], whole[1, :size], whole[2, :size]
         share, share_in_order, slope = real[0, :size], real[1, :size], real[2, :size]
         W, at = as_float(U, start, size, room)
-        items = slice(first + start, first + start + size)
+        items = slice(start, start + size)
         for m in range(runs):
             _locate(anchor_x[m, items], cells, cell, share)
             ahead = end if m == 0 else 0  # one fetch of the next block for all runs
@@ -199,27 +197,7 @@ def descend_part(
             count(in_order, share_in_order, tallies[m])
 
 
-def descend(
-    U: Array,
-    first: int,
-    x: Array,
-    velocity: Array,
-    before: Array,
-    anchor_x: Array,
-    anchor: Array,
-    H: Array,
-    h: Array,
-    push: Array,
-    lengths: Array,
-    momenta: Array,
-    gradient: Array,
-    new_x: Array,
-    new_velocity: Array,
-    S: Array,
-    tallies: Array,
-    products: Array,
-    partial: Array,
-) -> None:
+def descend(U: Array, *runs_of: Array, S: Array, tallies: Array, products: Array, partial: Array) -> None:
     """Take one step of each run: the gradient at x, x moved, and the grid sums at the new x, in one read of U.
 
     The gradient is g_k = [U_k, anchor(x'_k)] . H(x_k) + h(x_k) + push_k, with H and h interpolated linearly on the
@@ -230,32 +208,23 @@ def descend(
 
     Parameters
     ----------
-    U : ndarray of shape (rows, R), float32
-        The embedding of items ``first``, ``first + 1``, ...
-    first : int
-        The first row's item.
-    x : ndarray of shape (runs, n)
-        Predictions in grid units.
-    velocity, before : ndarray of shape (runs, n), float32
-        How x was moved last, and the gradient before that.
-    anchor_x : ndarray of shape (runs, n)
-        Where each item's anchor is looked up: x at f(t).
-    anchor : ndarray of shape (runs, G, r), float32
-        Features of the predictions on the grid, centred.
-    H : ndarray of shape (runs, G, R + r), float32
-        The table that multiplies rows.
-    h : ndarray of shape (runs, G)
-        What depends on the prediction alone.
-    push : ndarray of shape (runs, n) or (runs, 0), float32
-        A gradient that was computed elsewhere.
-    lengths, momenta : ndarray of shape (runs,)
-        Of the step.
-    gradient, new_velocity : ndarray of shape (runs, n), float32
-        Where to write.
-    new_x : ndarray of shape (runs, n)
-        Where to write.
+    U : ndarray of shape (n, R), float32
+        The embedding.
+    *runs_of : ndarray
+        What each run has, in this order:
+
+        - x, shape (runs, n): predictions in grid units;
+        - velocity and before, shape (runs, n), float32: how x was moved last, and the gradient before that;
+        - anchor_x, shape (runs, n): where each item's anchor is looked up, x at f(t);
+        - anchor, shape (runs, G, r), float32: features of the predictions on the grid, centred;
+        - H, shape (runs, G, R + r), float32: the table that multiplies rows;
+        - h, shape (runs, G): what depends on the prediction alone;
+        - push, shape (runs, n) or (runs, 0), float32: a gradient that was computed elsewhere;
+        - lengths and momenta, shape (runs,): of the step;
+        - gradient, shape (runs, n), float32: where to write it;
+        - new_x, shape (runs, n), and new_velocity, the same in float32: where to write them.
     S : ndarray of shape (runs, G, R + r)
-        Where to write sum_k hat_g(x_k) [U_k, anchor(x'_k)] at the new x; those of later rows (``first`` > 0) are added.
+        Where to write sum_k hat_g(x_k) [U_k, anchor(x'_k)] at the new x.
     tallies : ndarray of shape (runs, 3, G)
         The same for sums of hat_g, hat_g^2 and hat_g hat_{g+1}.
     products : ndarray of shape (runs, 3)
@@ -263,6 +232,7 @@ def descend(
     partial : ndarray of shape (parts, runs, G, R + r), float32
         Room to work in: sums of each part.
     """
+    anchor, H = runs_of[4], runs_of[5]
     runs, points, r = anchor.shape
     if U.shape[1] % LANES != 0 or r % LANES != 0 or H.shape[2] != U.shape[1] + r:
         raise ValueError("rows of U and anchor need whole numbers of vectors, and H as many columns as both")
@@ -278,15 +248,11 @@ def descend(
         real = np.empty((3, BLOCK), np.float32)
         for part in range(begin, end):
             descend_part(
-                U, first, bounds[part], bounds[part + 1], x, velocity, before, anchor_x, anchor, H, h, push, lengths,
-                momenta, gradient, new_x, new_velocity, partial[part], touched[part], part_tallies[part],
+                U, bounds[part], bounds[part + 1], *runs_of, partial[part], touched[part], part_tallies[part],
                 part_products[part], room, own, starts, whole, real,
             )  # fmt: skip
 
     on_threads(descend_parts, parts)
-    if first == 0:
-        products[:], tallies[:] = 0.0, 0.0
-    for part in range(parts):
-        products += part_products[part]
-        tallies += part_tallies[part]
-    on_threads(lambda begin, end: _add_parts(partial, touched, S, first == 0, begin, end), runs * points)
+    np.sum(part_products, axis=0, out=products)
+    np.sum(part_tallies, axis=0, out=tallies)
+    on_threads(lambda begin, end: _add_parts(partial, touched, S, begin, end), runs * points)

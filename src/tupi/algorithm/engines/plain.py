@@ -1,4 +1,7 @@
-"""What the engines share that compute energy and gradient of one run at a time."""
+"""Engines that compute energy and gradient of one run at a time, in numpy, by which faster ones are judged.
+
+`LowRankEngine` is the paper's large-scale form (label ``e:HSICeval``), `ExactEngine` takes whole n x n kernel matrices.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tupi.algorithm.energy import Objective, Vector, both
+from tupi.algorithm.energy import FactorObjective, Matrix, MatrixObjective, Objective, Vector, both, factor_alignment
+from tupi.embedding.embedding import Embedding, normalized_factor, normalized_kernel
+from tupi.embedding.gaussian import PredictionKernel, kernel_matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,3 +106,63 @@ class PlainEngine(ABC):
         objectives = [self.objective(*each) for each in zip(starts, weights, lams, strict=True)]
         objectives = [both(objective, extra) for objective in objectives]
         return PlainDescent(objectives, starts, self.dependence)
+
+
+class LowRankEngine(PlainEngine):
+    """Sums over items through factors: O(n R r) per gradient.
+
+    Parameters
+    ----------
+    embedding : Embedding
+        The views' factors.
+    sigma2 : float
+        sigma_f^2, the width of the kernel of the predictions.
+    rank : int
+        Grid points of the predictions' kernel, K.
+    """
+
+    def __init__(self, embedding: Embedding, sigma2: float, rank: int = 50) -> None:
+        self.embedding, self.sigma2, self.rank = embedding, sigma2, rank
+
+    def dependence(self, f: Vector) -> Vector:
+        """Return the normalised HSIC of f with each view."""
+        phi = PredictionKernel(f, self.sigma2, self.rank).features(f)
+        return factor_alignment(phi - phi.mean(axis=0), self.embedding)
+
+    def objective(self, f: Vector, weights: Vector, lam: float) -> Objective:
+        """Return the energy of step t, whose f(t) is ``f``, as a function with its gradient."""
+        kernel = PredictionKernel(f, self.sigma2, self.rank)
+        anchor = normalized_factor(kernel.features(f))
+        return FactorObjective(kernel, anchor, self.embedding, weights, lam)
+
+
+class ExactEngine(PlainEngine):
+    """Sums over pairs of items: O(m n^2) memory.
+
+    Parameters
+    ----------
+    kernels : list of ndarray of shape (n, n)
+        The views' kernels, centred and with unit norm.
+    sigma2 : float
+        sigma_f^2, the width of the kernel of the predictions.
+    normalization : {"supplement", "main"}
+        Which of the paper's norms kernels are divided by, see `tupi.embedding.embedding.measured_part`.
+    """
+
+    def __init__(self, kernels: list[Matrix], sigma2: float, normalization: str = "supplement") -> None:
+        self.kernels, self.sigma2, self.normalization = kernels, sigma2, normalization
+
+    def _kernel(self, f: Vector) -> Matrix:
+        return normalized_kernel(kernel_matrix(f[:, None], f[:, None], self.sigma2), self.normalization)
+
+    def dependence(self, f: Vector) -> Vector:
+        """Return the normalised HSIC of f with each view."""
+        K = self._kernel(f)
+        return np.array([np.sum(K * K_i) for K_i in self.kernels])
+
+    def objective(self, f: Vector, weights: Vector, lam: float) -> Objective:
+        """Return the energy of step t, whose f(t) is ``f``, as a function with its gradient."""
+        target = self._kernel(f)
+        for weight, K_i in zip(weights, self.kernels, strict=True):
+            target += lam * weight * K_i
+        return MatrixObjective(self.sigma2, target, lam, self.normalization)

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tupi.inputs.files.choosing import chosen_columns
-from tupi.inputs.files.label_files import holds_pairs, read_labels
+from tupi.inputs.files.label_files import holds_pairs, read_labels, with_pairs
 from tupi.inputs.files.letor import QUERY, RELEVANCE
 from tupi.inputs.files.matching import Items, Sheet
 from tupi.inputs.files.reading import is_table, read_arrays, read_one_array
@@ -34,6 +34,8 @@ class InputFiles:
         Files by view.
     labels : str or None
         The labels.
+    pairs : str or None
+        Comparisons beside them.
     id_column, score, label, columns, drop, duplicates, group
         Which columns and rows to take for what, see `read_inputs`.
     """
@@ -48,11 +50,12 @@ class InputFiles:
     drop: tuple[str, ...] = ()
     duplicates: str | None = None
     group: str | None = None
+    pairs: str | None = None
 
     @property
     def paths(self) -> list[str]:
         """All files, as they were named."""
-        return [path for path in (self.scores, self.labels, *self.features.values()) if path]
+        return [path for path in (self.scores, self.labels, self.pairs, *self.features.values()) if path]
 
     def read(self, task: str = "ranking") -> Inputs:
         """Read them all, see `read_inputs`."""
@@ -68,6 +71,7 @@ class InputFiles:
             self.drop,
             self.duplicates,
             self.group,
+            self.pairs,
         )
 
 
@@ -81,7 +85,7 @@ class Inputs:
         Scores, or class scores in named columns; with the ids as their index, if there are ids.
     features : dict
         One entry per view.
-    labels : Values, Pairs, ndarray or None
+    labels : Values, Pairs, a list of both, ndarray or None
         As `tupi.denoise` takes them.
     id_column : str or None
         The column by which tables were joined.
@@ -101,7 +105,7 @@ class Inputs:
 
     predictions: Any
     features: dict[str, Any]
-    labels: Labels | Array | None
+    labels: Labels | list[Labels] | Array | None
     id_column: str | None
     score_columns: tuple[str, ...]
     by_order: tuple[str, ...]
@@ -151,6 +155,7 @@ def read_inputs(
     drop: Sequence[str] = (),
     duplicates: str | None = None,
     group: str | None = None,
+    pairs: str | Path | None = None,
 ) -> Inputs:
     """Read predictions, features and labels, and put their rows in the order of the predictions.
 
@@ -183,6 +188,8 @@ def read_inputs(
     group : str, optional
         The column that holds the group of each item, such as its query: of the predictions, or else of the features.
         None takes the queries of a LETOR file among them.
+    pairs : path, optional
+        Comparisons beside the values of ``labels``.
     """
     if duplicates not in DUPLICATES:
         raise InputError(f"duplicates: found {duplicates!r}; accepted: None, 'mean', 'first' or 'last'.")
@@ -221,7 +228,8 @@ def read_inputs(
     sheets, left_out = _without_targets(sheets, items.column, columns, {base: score_columns, known: (label,)})
     views = _read_features(features, sheets, items)
     classes = score_columns if task == "classification" and len(score_columns) > 1 else ()
-    known_labels = None if labels is None else read_labels(labels, known, label, items, classes)
+    told = None if labels is None else read_labels(labels, known, label, items, classes)
+    known_labels = told if pairs is None else with_pairs(told, pairs, items)
     understood = dict.fromkeys(sheet.file.sentence for sheet in (base, *sheets.values(), known) if sheet is not None)
     return Inputs(
         predictions,
@@ -243,13 +251,11 @@ def _grouping(group: str | None, sheets: Sequence[Sheet | None]) -> tuple[str | 
     if group is None:
         letor = [sheet for sheet in tables if sheet.is_letor]
         return (QUERY, letor[0]) if letor else (None, None)
-    for sheet in tables:
-        if group in sheet.frame:
-            return group, sheet
     if not tables:
         raise InputError("--group: the predictions and features are arrays; accepted: a column of a table.")
-    tables[0].check_has("--group", group)  # complains
-    return None, None
+    if not any(group in sheet.frame for sheet in tables):
+        tables[0].check_has("--group", group)  # complains
+    return group, next(sheet for sheet in tables if group in sheet.frame)
 
 
 def _groups(group: str, sheet: Sheet, items: Items) -> pd.Series:
@@ -351,8 +357,7 @@ def read_two(
         return Two(read_one_array(x), read_one_array(y), None)
     items = Items.of(list(tables.values()), id_column, duplicates)
     understood = tuple(dict.fromkeys(sheet.file.sentence for sheet in tables.values()))
-    if items.base is not None:
-        tables[next(iter(tables))] = items.base
+    tables[next(iter(tables))] = items.base or next(iter(tables.values()))
     tables = chosen_columns(tables, items.column, columns, drop)
     first, second = (
         items.arrange(tables[role]) if role in tables else read_one_array(path) for role, path in (("x", x), ("y", y))

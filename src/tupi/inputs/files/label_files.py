@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tupi.inputs.files.matching import Items, Sheet, check_order_is_safe
-from tupi.inputs.files.reading import read_arrays, read_one_array, split_key
+from tupi.inputs.files.reading import is_table, read_arrays, read_one_array, split_key
 from tupi.inputs.ids import check_pairs_left
 from tupi.inputs.labels import Labels, Pairs, Values
 from tupi.runtime.errors import InputError
 
 PAIR = ("higher", "lower")
+RATER, WEIGHT = "rater", "weight"
 
 
 def holds_pairs(sheet: Sheet) -> bool:
@@ -47,11 +49,18 @@ def read_labels(
     if holds_pairs(sheet):
         return _pairs(sheet, items)
     joined = items.column if items.column in sheet.frame else None
-    if joined is not None:
+    sheet, rest = _beside(sheet, joined, wanted)
+    if joined is not None and "raters" not in rest:  # who are several, and may say something of the same item
         sheet = sheet.unique(joined, items.duplicates)
+        rest = {name: part[sheet.kept] for name, part in rest.items()} if sheet.kept is not None else rest
     if joined is None and items.column is not None and _holds_more(sheet, wanted, items.ids):
         raise sheet.lacks_ids(items.column)
     values = _values(sheet, joined, wanted, classes)
+    if joined is None and rest:
+        raise InputError(
+            f"{sheet.called}: found columns {', '.join(map(repr, sheet.frame.columns))} and no ids; accepted: a column "
+            "of ids beside those of values, raters and weights."
+        )
     if joined is None:
         if items.base is None or sheet.path.resolve() != items.base.path.resolve():
             check_order_is_safe(None, sheet)
@@ -59,7 +68,37 @@ def read_labels(
         return values.to_numpy()
     places = items.positions(sheet, sheet.ids(joined))
     known = values.notna().to_numpy() & (places >= 0)
-    return Values(places[known], values[known].to_numpy())
+    return Values(places[known], values[known].to_numpy(), **{name: part[known] for name, part in rest.items()})
+
+
+def with_pairs(labels: Labels | NDArray[Any] | None, path: str | Path, items: Items) -> Labels | list[Labels]:
+    """Return labels with the comparisons of another file beside them."""
+    sheet = Sheet.read("pairs", path) if is_table(path) else None
+    pairs = read_labels(path, sheet, None, items) if sheet is None or holds_pairs(sheet) else None
+    if not isinstance(pairs, Pairs):
+        raise InputError(f"--pairs: {path} holds no comparisons; accepted: columns, or arrays, 'higher' and 'lower'.")
+    if labels is None:
+        return pairs
+    if isinstance(labels, np.ndarray):  # one entry per item
+        labels = Values(known := np.flatnonzero(~pd.isna(labels)), labels[known])
+    return [labels, pairs]
+
+
+def _beside(sheet: Sheet, id_column: str | None, wanted: str | None) -> tuple[Sheet, dict[str, Any]]:
+    """Return a table of values without the columns that say who gave them and what each counts, and these.
+
+    They are such only in a table that has nothing else: elsewhere a weight may be one of many features.
+    """
+    others = [name for name in sheet.frame.columns if name not in (id_column, wanted)]
+    left = [name for name in others if name not in (RATER, WEIGHT)]
+    if len(left) + (wanted is not None) != 1 or len(left) == len(others):
+        return sheet, {}
+    rest: dict[str, Any] = {}
+    if RATER in others:
+        rest["raters"] = sheet.text(RATER).to_numpy()
+    if WEIGHT in others:
+        rest["weights"] = sheet.values(WEIGHT).to_numpy()
+    return replace(sheet, frame=sheet.frame.drop(columns=[name for name in others if name not in left])), rest
 
 
 def _holds_more(sheet: Sheet, wanted: str | None, ids: pd.Index | None) -> bool:
@@ -82,11 +121,13 @@ def _from_arrays(path: str | Path, wanted: str | None, items: Items) -> Labels |
 
 
 def _pairs(sheet: Sheet, items: Items) -> Pairs:
-    rest = {
+    rest: dict[str, Any] = {
         name: sheet.values(column).to_numpy()
-        for name, column in (("weights", "weight"), ("tied", "tied"))
+        for name, column in (("weights", WEIGHT), ("tied", "tied"))
         if column in sheet.frame
     }
+    if RATER in sheet.frame:
+        rest["raters"] = sheet.text(RATER).to_numpy()
     if items.ids is None:
         return Pairs(*(sheet.frame[column].to_numpy() for column in PAIR), **rest)
     sides = [pd.Index(sheet.text(column)) for column in PAIR]

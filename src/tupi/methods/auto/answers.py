@@ -9,12 +9,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.blocks.home import Kept, Rows, reads_views
-from tupi.embedding.anchors import Near
+from tupi.blocks.home import Kept
 from tupi.inputs.groups import Relative
 from tupi.judging.gain import Gain, mean_gain, pair_gain
 from tupi.methods.auto.fitting import Fused
@@ -24,65 +24,18 @@ from tupi.methods.auto.guard import (
     blend_of,
     confirmation,
     probability_of_gain,
+    share_of_new,
     weight_of,
     wrong_before,
 )
-from tupi.methods.auto.kernels import features_of
-from tupi.methods.auto.labelfree import LabelFree, Layout, unit, with_one
+from tupi.methods.auto.labelfree import LabelFree, unit
+from tupi.methods.auto.passes import answered, answered_again, deviations, in_units, mixed, told
 from tupi.methods.auto.scale import Scale
 
 NEW = Blend(1.0, 0.0, 0.0)  # what the process says, as it is
 LABEL_FREE = Blend(0.0, 0.0, 1.0)
-ENTRIES = 1 << 20  # of kernels that are computed at once
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
-
-
-# Passes: functions of one block of items.
-
-
-@reads_views
-def answered(rows: Rows, base: Array, *near: Near, fused: Fused, layout: Layout, variances: bool = True) -> Array:
-    """Return g, the mean function and the posterior variance of each item, shape (items, 2c + 1)."""
-    items = features_of(rows, base, near[0] if near else None, layout)
-    size = max(256, ENTRIES // len(fused.labelled.base))
-    found = []
-    for start in range(0, len(base), size):
-        some = items[slice(start, start + size)]
-        g, variance = fused(some, variances)
-        found.append(np.column_stack([g, fused.process.mean(some.base), variance]))
-    return np.concatenate(found)
-
-
-def told(rows: Rows, base: Array, answers: Array) -> Array:
-    """Return sums of products of [1, base columns, g, mean function], shape (c, k + 3, k + 3)."""
-    full = _told(base, answers)
-    return np.einsum("ijk,ijl->jkl", full, full, optimize=True)
-
-
-def _told(base: Array, answers: Array) -> Array:
-    c = base.shape[1]
-    return np.concatenate([with_one(base), answers[:, :c, None], answers[:, c:-1, None]], axis=2)
-
-
-def mixed(rows: Rows, base: Array, answers: Array, *, coefficients: Array) -> Array:
-    """Return columns that are made of [1, base columns, g, mean function]."""
-    return np.einsum("ck,nck->nc", coefficients, _told(base, answers))
-
-
-def based_on(rows: Rows, base: Array, *, coefficients: Array) -> Array:
-    """Return columns that are made of [1, base columns]."""
-    return np.einsum("ck,nck->nc", coefficients, with_one(base))
-
-
-def deviations(rows: Rows, answers: Array, *, noise: float, unit: float) -> Array:
-    """Return the standard deviation of a label of each item."""
-    return np.sqrt(answers[:, -1] + noise) * unit
-
-
-def in_units(rows: Rows, answers: Array, *, scale: float, shift: float) -> Array:
-    """Return what the process expects, in the units of the labels."""
-    return answers[:, 0] * scale + shift
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +78,11 @@ class Answer(ABC):
 
     def _answered(self, variances: bool) -> Kept:
         problem = self.problem
-        kept = [problem.base] if problem.near is None else [problem.base, problem.near]
-        return problem.home.each(answered, *kept, fused=self.fused, layout=problem.layout, variances=variances)
+        near = [] if problem.near is None else [problem.near]
+        common: dict[str, Any] = {"fused": self.fused, "variances": variances}
+        if problem.remembered:
+            return problem.home.each(answered_again, problem.base, problem.remembered[0], *near, **common)
+        return problem.home.each(answered, problem.base, *near, layout=problem.layout, **common)
 
     @cached_property
     def moments(self) -> Array:
@@ -163,9 +119,12 @@ class Answer(ABC):
     def guarded(self) -> tuple[Blend, float, float]:
         """Return what may come back, the probability of a gain, and that of labels which belong to the items."""
         probability, confirmed = self.probability(), self.confirmation()
-        promise = self.problem.promise
-        label_free = weight_of(self.probability(LABEL_FREE), promise) if self.problem.moves else 0.0
-        return blend_of(weight_of(probability, promise), label_free, confirmed), probability, confirmed
+        label_free = self.share(LABEL_FREE, self.probability(LABEL_FREE)) if self.problem.moves else 0.0
+        return blend_of(self.share(NEW, probability), label_free, confirmed), probability, confirmed
+
+    def share(self, blend: Blend, probability: float) -> float:
+        """Return how much of a blend to take in place of the initial predictions, given the probability of a gain."""
+        return weight_of(probability, self.problem.promise)
 
     def confirmation(self) -> float:
         """Return the probability that the labels belong to the items."""
@@ -173,7 +132,17 @@ class Answer(ABC):
         cross = among[-2, -1] - among[0, -2] * among[0, -1]
         size = np.sqrt(np.prod([max(among[k, k] - among[0, k] ** 2, 0.0) for k in (-2, -1)]))
         change = 1 - (cross / size if size > 1e-12 else 0.0)
-        return confirmation(*self.agreement(), change, self.n_used)
+        return confirmation(*self.agreement(), change / self.honesty(), self.n_used)
+
+    @property
+    def n_sure(self) -> float:
+        """As how many labels of equal weight those of values count."""
+        weights = self.fused.weights
+        return float(self.n_used if weights is None else weights.sum() ** 2 / (weights**2).sum())
+
+    def honesty(self) -> float:
+        """Return how much of what labels ask for the process followed, as far as it took some of them for wrong."""
+        return 1.0
 
     def uncertainty(self) -> Kept:
         """Return the standard deviation of a label of each item; without values, in the units of the predictions."""
@@ -182,6 +151,10 @@ class Answer(ABC):
 
     def expected(self) -> Kept | None:
         """Return the label that each item is expected to get, where the predictions are on another scale."""
+        return None
+
+    def rater_errors(self) -> dict[str, float] | None:
+        """Return the share of wrong answers of each rater; None for values, which `tupi.inputs.raters` weighs."""
         return None
 
     def left_out_errors(self, blend: Blend) -> Array | None:
@@ -228,26 +201,38 @@ class ScoreAnswer(Answer):
         """Return the gain in pairwise accuracy; ``new`` are differences that the process predicts within pairs."""
         before, after = self._differences(blend, first, second, new)
         groups = None if self.fused.groups is None else self.fused.groups[first]
-        return pair_gain(before, after, first, second, len(self.fused.labelled.base), groups)
+        weights = None
+        if (sure := self.fused.weights) is not None:  # a difference is as sure as its two values
+            weights = sure[first] * sure[second] / (sure[first] + sure[second])
+        return pair_gain(before, after, first, second, len(self.fused.labelled.base), groups, weights)
 
 
 @dataclass(frozen=True, eq=False)
-class RankingAnswer(ScoreAnswer):
+class OrderAnswer(ScoreAnswer):
+    """Scores that pairs judge whose labels were left out."""
+
+    def gain(self, blend: Blend) -> Gain:
+        """Return the gain in pairwise accuracy."""
+        return self._pair_gain(blend, *self._pairs())
+
+    def left_out_pairs(self, blend: Blend) -> tuple[Positions, Positions, Array]:
+        """Return the pairs that judge."""
+        first, second, new = self._pairs()
+        return first, second, self._differences(blend, first, second, new)[1]
+
+    @abstractmethod
+    def _pairs(self) -> tuple[Positions, Positions, Array]:
+        """Return pairs whose first item is higher, and the differences that the process predicts without both."""
+
+
+@dataclass(frozen=True, eq=False)
+class RankingAnswer(OrderAnswer):
     """Scores from values; ``values`` are the labels."""
 
     values: Array
 
-    def gain(self, blend: Blend) -> Gain:
-        """Return the gain in pairwise accuracy, of pairs both of whose labels were left out."""
-        return self._pair_gain(blend, *self._pairs())
-
-    def left_out_pairs(self, blend: Blend) -> tuple[Positions, Positions, Array]:
-        """Return all pairs of different labels."""
-        first, second, new = self._pairs()
-        return first, second, self._differences(blend, first, second, new)[1]
-
     def _pairs(self) -> tuple[Positions, Positions, Array]:
-        """Return pairs whose first label is higher, and the differences that the process predicts without both."""
+        """Return all pairs of different labels."""
         above = self.values[:, None] > self.values
         if self.fused.groups is not None:
             above &= np.equal.outer(self.fused.groups, self.fused.groups)
@@ -258,8 +243,9 @@ class RankingAnswer(ScoreAnswer):
         """Return the correlation of values with predictions, each without its label; if there are groups, within."""
         held_out, groups = self.fused.left_out.held_out[:, 0], self.fused.groups
         if groups is None:
-            return correlation(held_out, self.values), len(self.values)
-        return correlation(*(Relative(one, groups)[:] for one in (held_out, self.values))), len(groups) - groups.max()
+            return correlation(held_out, self.values, self.fused.weights), self.n_sure
+        said, known = (Relative(one, groups)[:] for one in (held_out, self.values))
+        return correlation(said, known, self.fused.weights), self.n_sure * (1 - groups.max() / len(groups))
 
     def expected(self) -> Kept | None:
         """Return what the process expects, in the units of the labels; nothing if these are relative to groups."""
@@ -304,11 +290,11 @@ class RegressionAnswer(Answer):
         """Return the gain in R², each label left out in turn."""
         f = self._in_units(self.problem.only(0))
         before, after = (1 - (one - self.values) ** 2 / self.values.var() for one in (f, self._held_out(blend)))
-        return mean_gain(before, after)
+        return mean_gain(before, after, self.fused.weights)
 
     def agreement(self) -> tuple[float, float]:
         """Return the correlation of values with predictions, each without its label."""
-        return correlation(self.fused.left_out.held_out[:, 0], self.values), len(self.values)
+        return correlation(self.fused.left_out.held_out[:, 0], self.values, self.fused.weights), self.n_sure
 
     def left_out_errors(self, blend: Blend) -> Array:
         """Return the errors of what comes back."""
@@ -321,6 +307,14 @@ class RegressionAnswer(Answer):
     def probability(self, blend: Blend = NEW) -> float:
         """Return the probability that the new values, or a blend, have a smaller squared error."""
         return probability_of_gain(self.gain(blend).of_error(), self.problem.promise, OF_ERRORS)
+
+    def share(self, blend: Blend, probability: float) -> float:
+        """Return how much of a blend leaves the least squared error, as far as labels left out tell."""
+        before, after = (
+            (self.values - one) / self.values.std()
+            for one in (self._in_units(self.problem.only(0)), self._held_out(blend))
+        )
+        return share_of_new(before, after, self.problem.promise, probability)
 
     def _held_out(self, blend: Blend) -> Array:
         """Return values of the labelled items, each without its label."""
@@ -335,22 +329,15 @@ class RegressionAnswer(Answer):
 
 
 @dataclass(frozen=True, eq=False)
-class ComparisonAnswer(ScoreAnswer):
-    """Scores from comparisons, numbered within the compared items."""
+class ComparisonAnswer(OrderAnswer):
+    """Scores from comparisons, numbered within the compared items; ``raters`` are the names of who compared them."""
 
     higher: Positions
     lower: Positions
-
-    def gain(self, blend: Blend) -> Gain:
-        """Return the gain in pairwise accuracy, of pairs neither of whose items was seen in any comparison."""
-        return self._pair_gain(blend, *self._pairs())
-
-    def left_out_pairs(self, blend: Blend) -> tuple[Positions, Positions, Array]:
-        """Return the pairs that judge."""
-        first, second, new = self._pairs()
-        return first, second, self._differences(blend, first, second, new)[1]
+    raters: NDArray[Any] | None = None
 
     def _pairs(self) -> tuple[Positions, Positions, Array]:
+        """Return pairs neither of whose items was seen in any comparison."""
         return self.higher[self.fused.judged], self.lower[self.fused.judged], self.fused.differences
 
     def agreement(self) -> tuple[float, float]:
@@ -364,9 +351,22 @@ class ComparisonAnswer(ScoreAnswer):
         k = min(len(self.fused.judged), len(self.fused.labelled.base))
         return float(np.sin(np.pi * (right - 0.5))), 4 * k / np.pi**2 + 3
 
+    def rater_errors(self) -> dict[str, float] | None:
+        """Return the share of wrong answers of each rater who has a name."""
+        if self.raters is None:
+            return None
+        assert self.fused.answers is not None
+        return dict(zip(self.raters.tolist(), self.fused.answers.flips.tolist(), strict=True))
 
-def correlation(first: Array, second: Array) -> float:
-    """Return the correlation of all entries; 0 where one of them is constant."""
-    first, second = (one.ravel() - one.mean() for one in (first, second))
+    def honesty(self) -> float:
+        """Return (1 - 2e)^3, with e the share of wrong answers: random ones are taken for such, and change little."""
+        assert self.fused.answers is not None
+        return float(np.mean(self.fused.answers.value) ** 1.5)
+
+
+def correlation(first: Array, second: Array, weights: Array | None = None) -> float:
+    """Return the correlation of all entries, which may have weights; 0 where one of them is constant."""
+    sure = np.ones(first.size) if weights is None else weights
+    first, second = (np.sqrt(sure) * (one.ravel() - np.average(one, weights=weights)) for one in (first, second))
     size = np.linalg.norm(first) * np.linalg.norm(second)
     return float(first @ second / size) if size > 0 else 0.0

@@ -10,8 +10,9 @@ An item has a prediction f and rows of views. What comes back for it is one expl
    share of signal in their difference, which views that are left out in turn reveal (`tupi.methods.auto.signal`).
    Without labels that is all, and f itself where the views give no good reason to move it.
 4. **What labels add** (`tupi.methods.auto.fitting`): a Gaussian process around the label-free answer, whose kernels
-   (`tupi.methods.auto.kernels`) are made of f, of the anchors and of the views' own columns. Beside it stands a plain
-   process of f and the views alone, for tables whose items form no groups (`tupi.methods.auto.experts`).
+   (`tupi.methods.auto.kernels`) are made of f, of the anchors and of the views' own columns. Beside it stand a plain
+   process of f and the views alone, for tables whose items form no groups, and with labels enough trees
+   (`tupi.methods.auto.experts`).
 5. **The guard** (`tupi.methods.auto.guard`): labels that were left out say whether they belong to the items at all, and
    how likely the new predictions are better; new predictions, label-free answer and f are blended accordingly
    (by kind of label `tupi.methods.auto.answers`, `tupi.methods.auto.binary_answer`, `tupi.methods.auto.class_answer`).
@@ -37,16 +38,18 @@ from tupi.blocks.memory import Memory
 from tupi.embedding.anchors import MOST
 from tupi.embedding.prepared import Prepared
 from tupi.embedding.relevance import Relations
-from tupi.inputs.labels import Labels, Values, relabel, subset
+from tupi.inputs.labels import Labels, relabel, subset
+from tupi.inputs.new_items import Known
 from tupi.judging.gain import Gain
 from tupi.methods.auto.answering import fitted
-from tupi.methods.auto.answers import NEW, Answer, ComparisonAnswer, RegressionAnswer, based_on
+from tupi.methods.auto.answers import NEW, Answer, ComparisonAnswer, RegressionAnswer
 from tupi.methods.auto.class_answer import as_sure_as_before
 from tupi.methods.auto.design import suggest_first, suggest_items, suggest_pairs
-from tupi.methods.auto.guard import LEAST_CONFIRMED, Blend
+from tupi.methods.auto.guard import Blend
 from tupi.methods.auto.labelfree import LabelFree, label_free, view_relations
 from tupi.methods.auto.model import ClassMixture, Mixture, mixture_of, model_of
-from tupi.methods.auto.notes import describe_share, describe_views, why
+from tupi.methods.auto.notes import describe_labels, describe_share, describe_views, why
+from tupi.methods.auto.passes import based_on
 from tupi.methods.auto.reasons import Explanation
 from tupi.methods.auto.scale import Scale
 from tupi.methods.base import Fit, Method
@@ -56,6 +59,10 @@ from tupi.runtime.threads import one_blas_thread
 
 BYTES_OF_ANCHORS, BYTES_OF_COLUMNS = 240, 100  # that each item takes, and each of its columns of predictions
 BYTES_OF_TABLES = 75  # that every two anchors take
+SURE = (
+    " Without labels nothing tells how sure the new probabilities may be: they are about as sure as the initial ones, "
+    "and their calibration error may be larger than before where they are right more often."
+)
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
 
@@ -111,6 +118,17 @@ class Solution:
     blend: Blend | None = None
     labelled: Positions | None = None
 
+    def mixture(self, base: LabelFree, scale: Scale) -> Mixture | ClassMixture | None:
+        """Return how columns come about; None if the predictions stay as they are."""
+        if self.columns is None:
+            return None
+        return mixture_of(base, scale, self.answer, self.blend, without_labels(base, scale))
+
+    @property
+    def rater_errors(self) -> dict[str, float] | None:
+        """The share of wrong answers of each rater, see `tupi.methods.base.Fit`."""
+        return None if self.answer is None else self.answer.rater_errors()
+
 
 @dataclass(frozen=True, kw_only=True)
 class Auto(Method):
@@ -154,11 +172,6 @@ class Auto(Method):
             found = self.solve(base, among, scale, problem.names, labels is problem.labels, prepared.progress)
         columns = prepared.f if found.columns is None else scale.both(base.home.joined(found.columns))
 
-        def mixture() -> Mixture | ClassMixture | None:
-            if found.columns is None:
-                return None
-            return mixture_of(base, scale, found.answer, found.blend, without_labels(base, scale))
-
         return Fit(
             columns,
             self.params() | found.params,
@@ -173,8 +186,20 @@ class Auto(Method):
             left_out=None if found.left_out is None else (prepared.items[found.left_out[0]], found.left_out[1]),
             left_out_pairs=found.left_out_pairs,
             calibrated=found.calibrated,
-            model=lambda: model_of(prepared, base, scale, mixture(), found.answer),
-            moved=Explanation(prepared, base, scale, columns, mixture, found.answer, found.blend, found.labelled).moved,
+            rater_errors=found.rater_errors,
+            model=lambda: model_of(
+                Known.of(problem), prepared.f, base, scale, found.mixture(base, scale), found.answer
+            ),
+            moved=Explanation(
+                prepared,
+                base,
+                scale,
+                columns,
+                partial(found.mixture, base, scale),
+                found.answer,
+                found.blend,
+                found.labelled,
+            ).moved,
         )
 
     def solve(
@@ -212,7 +237,13 @@ class Auto(Method):
         if not self.guard:
             blend = NEW
         changed = blend.new > 0 or (blend.label_free > 0 and base.moves)
-        params = {"weight": blend.new, "confirmed": confirmed, "plain_share": answer.fused.plain_share}
+        params = {
+            "weight": blend.new,
+            "confirmed": confirmed,
+            "plain_share": answer.fused.plain_share,
+            "trees_share": answer.fused.forest_share,
+        }
+        made = describe_labels(answer, labels, (blend, probability, confirmed), changed, self.guard)
         judged = blend if changed else NEW
         left_out = answer.left_out(judged)
 
@@ -230,7 +261,7 @@ class Auto(Method):
         return Solution(
             answer.columns(blend) if changed else None,
             {"signal_share": base.share.c} | params,
-            describe_views(base, names) + " " + self._verdict(answer, labels, blend, probability, confirmed, changed),
+            f"{describe_views(base, names)} {made}",
             isinstance(answer, RegressionAnswer) and changed,
             answer.gain(judged),
             answer.uncertainty,
@@ -250,36 +281,13 @@ class Auto(Method):
         return Solution(
             moved,
             {"signal_share": base.share.c},
-            describe_views(base, names) + " " + describe_share(base),
+            describe_views(base, names)
+            + " "
+            + describe_share(base)
+            + (SURE if base.moves and scale.probabilities else ""),
             scale.task == "regression" and base.moves,
             suggested=(lambda: suggest_first(base)) if suggest else None,
         )
-
-    def _verdict(
-        self, answer: Answer, labels: Labels, blend: Blend, probability: float, confirmed: float, changed: bool
-    ) -> str:
-        """Return a sentence on what was made of the labels, and what became of that."""
-        kind = "labels" if isinstance(labels, Values) else "comparisons"
-        given = len(labels.values) if isinstance(labels, Values) else len(labels.higher)
-        used = f"{answer.n_used:,} {kind}" if answer.n_used == given else f"{answer.n_used:,} of {given:,} {kind}"
-        plain = round(100 * answer.fused.plain_share)
-        said = f"A Gaussian process on {used} made new predictions, "
-        if plain:
-            said += f"{plain}% of them by a plain process of the predictions and the views' columns, "
-        if self.guard and confirmed < LEAST_CONFIRMED:  # labels that are left aside say nothing of a gain
-            instead = "the answer without labels" if changed else "the initial predictions"
-            return said + (
-                f"but the {kind} agree with nothing better than chance would (do their ids match those of the "
-                f"predictions?), so they are left aside, and {instead} came back."
-            )
-        said += (
-            f"better with probability {probability:.2f} by the {kind} left out and by what such views usually gain; "
-        )
-        if not self.guard:
-            return said + "they came back as they are, since the guard is off."
-        if not changed:
-            return said + "no credible gain, so the initial predictions stay as they are."
-        return said + f"they make up {100 * blend.new:.0f}% of what came back."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -323,23 +331,23 @@ def label_free_of(prepared: Prepared) -> LabelFree:
             'beside their views; accepted: at least that, or method "tupi".'
         )
     f = scale_of(prepared).worked_on(prepared.f)
-    return prepared.once("label-free", lambda: label_free(Memory(views, items), f, ranked, prepared.progress))
+    given = prepared.problem.columns[items]
+    return prepared.once("label-free", lambda: label_free(Memory(views, items), given, f, ranked, prepared.progress))
 
 
 def scale_of(prepared: Prepared) -> Scale:
     """Return what the predictions are; of two classes' probabilities, what those of the second are."""
-    given = prepared.problem.are_probabilities
-    one = slice(1, None) if given and prepared.f.shape[1] == 2 else slice(None)
     groups = None if prepared.problem.groups is None else prepared.problem.groups.among(prepared.items)
-    return Scale(prepared.problem.task, prepared.scale[one], prepared.shift[one], given, groups)
+    return Scale.of(prepared.problem, prepared.scale, prepared.shift, groups)
 
 
 def relations_of(prepared: Prepared) -> Relations:
     """Return what a sample says about each view, by the test that decides which views count."""
 
     def compute() -> Relations:
-        home = Memory(prepared.problem.views, prepared.items)
-        return view_relations(home, scale_of(prepared).worked_on(prepared.f), prepared.problem.task == "ranking")[3]
+        problem, items = prepared.problem, prepared.items
+        f = scale_of(prepared).worked_on(prepared.f)
+        return view_relations(Memory(problem.views, items), problem.columns[items], f, problem.task == "ranking")[3]
 
     if prepared.has("label-free"):
         return label_free_of(prepared).relations

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
+from tupi.judging.conformal import class_scores
 from tupi.judging.gain import Gain, mean_gain, pair_gain
 from tupi.methods.auto.answers import NEW, ScoreAnswer, correlation
 from tupi.methods.auto.guard import Blend, probability_of_gain, wrong_before
@@ -49,6 +50,10 @@ class BinaryAnswer(ScoreAnswer):
         before = self.scale.predictions(self.at_labels(self.problem.only(0)))
         return mean_gain(*((one.argmax(axis=1) == self.values).astype(float) for one in (before, self.left_out(blend))))
 
+    def left_out_errors(self, blend: Blend) -> Array:
+        """Return one minus the probability of each true class."""
+        return class_scores(self.left_out(blend), True)[np.arange(self.n_used), self.values.astype(np.int64)]
+
     def probability(self, blend: Blend = NEW) -> float:
         """Return the probability that the new log odds, or a blend, order ones and zeros better.
 
@@ -69,7 +74,7 @@ class BinaryAnswer(ScoreAnswer):
 
     def agreement(self) -> tuple[float, float]:
         """Return the correlation of zeros and ones with predictions, each without its label."""
-        return correlation(self.fused.left_out.held_out[:, 0], self.values), len(self.values)
+        return correlation(self.fused.left_out.held_out[:, 0], self.values, self.fused.weights), self.n_sure
 
     def _unit(self) -> float:
         return float(self.values.std())

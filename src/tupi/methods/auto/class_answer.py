@@ -11,11 +11,12 @@ from scipy.special import log_softmax, softmax
 
 from tupi.blocks.home import Kept, Rows
 from tupi.inputs.problem import SMALLEST_PROBABILITY
+from tupi.judging.conformal import class_scores
 from tupi.judging.gain import Gain, mean_gain
 from tupi.methods.auto.answers import Answer, correlation
-from tupi.methods.auto.fitting import Chances
 from tupi.methods.auto.guard import Blend
 from tupi.methods.auto.labelfree import LabelFree, with_one
+from tupi.methods.auto.means import Chances
 from tupi.methods.auto.scale import Scale
 
 SHARPNESS_GRID = tuple(2.0 ** (k / 2) for k in range(9))  # powers to which class shares may be raised
@@ -122,6 +123,11 @@ class ClassAnswer(Answer):
         columns = blend.of(self._made(self.fused.left_out.held_out), old, careful)
         values = columns * self.scale.scale + self.scale.shift
         return np.asarray(softmax(values, axis=1)) if self.scale.probabilities else values
+
+    def left_out_errors(self, blend: Blend) -> Array:
+        """Return one minus the probability of each true class, or how far its score is below the highest."""
+        scores = class_scores(self.left_out(blend), self.scale.probabilities)
+        return scores[np.arange(len(self.classes)), self.classes]
 
     @cached_property
     def _made(self) -> ClassColumns:

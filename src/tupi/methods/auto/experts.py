@@ -1,29 +1,30 @@
-"""A second expert beside the process: what wins on ordinary tables, where items form no clusters.
+"""Experts beside the process: what wins on ordinary tables, where items form no clusters.
 
-It is a Gaussian process again, with the views' own kernels only and much expected of them: y = b0 f + constant + a
-linear and a smooth function of the views + noise. Its linear part is ridge regression on [f, H] with a penalty by
-marginal likelihood, started from f. Neither graph nor label-free answer has a part in it. Left-out labels say how much
-of it to take; before any label, the less the fewer of f's deviations from its neighbours are signal, since there the
-process with its graph is at home.
+The *plain* one is a Gaussian process again, with the views' own kernels only and much expected of them: y = b0 f +
+constant + a linear and a smooth function of the views + noise. Its linear part is ridge regression on [f, H] with a
+penalty by marginal likelihood, started from f. Neither graph nor label-free answer has a part in it. The third expert
+are trees (`tupi.methods.auto.trees`), which take part with labels enough to grow them.
 
-The share s of the expert has a Beta distribution before any label. Errors of (1 - s) first + s second are normal with
-unknown variance, so that labels left out give s the likelihood (SSE(s) + slack)^-(m + PRIOR_LABELS) / 2. What is used
-is the mean of s. Two predictions that err alike leave the prior as it is; one that errs clearly more gets nothing.
+Left-out labels say how much of each to take (`tupi.methods.auto.shares`); before any label, less of both the fewer of
+f's deviations from its neighbours are signal, since there the process with its graph is at home.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta
 
 from tupi.embedding.relevance import evenly
-from tupi.methods.auto.fitting import Fused, Process, expected
+from tupi.methods.auto import trees
+from tupi.methods.auto.fitting import Fused, Process
 from tupi.methods.auto.labelfree import LabelFree
+from tupi.methods.auto.means import expected
 from tupi.methods.auto.process import (
     CHOOSING_LABELS,
+    FOLDS,
     PRIOR_SD,
     LeftOut,
     LogPrior,
@@ -31,19 +32,20 @@ from tupi.methods.auto.process import (
     labelled_model,
     posterior,
 )
+from tupi.methods.auto.shares import mean_shares
 
 LEAST_LABELS = 8  # fewer tell nothing of which expert errs less
 LOG_PRIOR_F = -2.0  # log variance of f's slope around the expected one
 LOG_PRIOR_LINEAR, LOG_PRIOR_SMOOTH = -1.0, -2.0  # of related views: expected to explain 37 and 14 per cent
 UNRELATED = -1.0  # added to both for unrelated ones
 MOST_SHARE, LEAST_SHARE = 0.5, 0.05  # expected share of the expert if all of f's deviations are signal, and if none is
-TRIED = 200  # shares, each as likely as any other before labels
-PRIOR_LABELS, PRIOR_VARIANCE = 2.0, 0.3  # the errors' variance is expected to be this, in that of the labels
+LEAST_FOR_TREES = 40  # labels: fewer grow trees that say little
+LEAST_OF_TREES = 0.03  # share below which trees are left out
 Array = NDArray[np.float64]
 
 
-def with_expert(problem: LabelFree, fused: Fused, z: Array) -> Fused:
-    """Return the process's predictions, all and left-out ones, combined with those of the plain process.
+def with_experts(problem: LabelFree, fused: Fused, z: Array) -> Fused:
+    """Return the process's predictions, all and left-out ones, combined with those of the other experts.
 
     Parameters
     ----------
@@ -57,11 +59,36 @@ def with_expert(problem: LabelFree, fused: Fused, z: Array) -> Fused:
     if len(z) < LEAST_LABELS or not fused.labelled.views:
         return fused
     plain, left_out = fit_plain(problem, fused, z)
+    judged = [fused.left_out, left_out]
+    fused = replace(fused, plain=plain)
+    together = fused.weights is None and (fused.groups is None or not fused.groups.any())  # trees know no groups
+    if len(z) >= LEAST_FOR_TREES and together:
+        columns = fused.seen_by_trees(fused.labelled)
+        judged.append(of_trees(trees.left_out(columns, z[:, 0], np.arange(len(z)) % FOLDS)))
     hoped = LEAST_SHARE + (MOST_SHARE - LEAST_SHARE) * problem.share.c
-    first, second = (z[:, 0] - one.held_out[:, 0] for one in (fused.left_out, left_out))
-    share = float(mean_share(first, second, hoped))
-    both = combined_left_out(fused.left_out, left_out, z, hoped)
-    return replace(fused, left_out=both, plain=plain, plain_share=share)
+    sure = np.ones(len(z)) if fused.weights is None else np.sqrt(fused.weights)  # by so much an error counts more
+    shares = mean_shares(np.array([sure * (z[:, 0] - one.held_out[:, 0]) for one in judged]), hoped)
+    if len(judged) > 2 and shares[2] < LEAST_OF_TREES:  # all items would have to meet all trees for next to nothing
+        judged.pop()
+        shares = mean_shares(np.array([sure * (z[:, 0] - one.held_out[:, 0]) for one in judged]), hoped)
+    forest = trees.grow(columns, z[:, 0]) if len(judged) > 2 else None
+    return replace(
+        fused,
+        left_out=combined_left_out(judged, z, hoped, sure),
+        plain_share=float(shares[1]),
+        forest=forest,
+        forest_share=float(shares[2]) if forest else 0.0,
+    )
+
+
+def of_trees(held_out: Array) -> LeftOut:
+    """Return predictions of labels by trees that did not see them.
+
+    Trees that say something of one label saw others, and pull what they say towards these: a difference between two
+    left-out labels comes out too small, which is on the safe side.
+    """
+    each = np.repeat(held_out[:, None], len(held_out), axis=1)
+    return LeftOut(held_out[:, None], each - each.T, each)
 
 
 def fit_plain(problem: LabelFree, fused: Fused, z: Array) -> tuple[Process, LeftOut]:
@@ -75,7 +102,9 @@ def fit_plain(problem: LabelFree, fused: Fused, z: Array) -> tuple[Process, Left
     shared = fused.kernels.within()[first:]
     expected_of = LogPrior(np.array(prior), np.full(len(prior), PRIOR_SD))
     constant = fused.process.constant  # none: each group has its own
-    model = labelled_model(at_labels, shared, expected_of, groups=None if constant else fused.groups)
+    model = labelled_model(
+        at_labels, shared, expected_of, groups=None if constant else fused.groups, weights=fused.weights
+    )
     mean = expected(columns[:, 0], at_labels[:, 0].T)
     residuals = z - mean(labelled.base)
     some = evenly(len(z), CHOOSING_LABELS)
@@ -85,41 +114,18 @@ def fit_plain(problem: LabelFree, fused: Fused, z: Array) -> tuple[Process, Left
     return plain, judged_apart(model, after, z, z - residuals, fused.groups)
 
 
-def combined_left_out(process: LeftOut, plain: LeftOut, z: Array, expected: float) -> LeftOut:
-    """Return left-out predictions of the combination, each by a share that its own label had no part in.
+def combined_left_out(judged: Sequence[LeftOut], z: Array, expected: float, sure: Array | None = None) -> LeftOut:
+    """Return left-out predictions of the combination, each by shares that its own label had no part in.
 
-    That share is chosen by the other labels, of which no prediction saw this one either; a pair meets the mean of two.
+    These are chosen by the other labels, of which no prediction saw this one either; a pair meets the mean of two.
     """
-    errors = [z - one.twice for one in (process, plain)]
+    errors = np.array([(z - one.twice) * (1.0 if sure is None else sure[:, None]) for one in judged])
     for one in errors:
         np.fill_diagonal(one, np.nan)
-    share = mean_share(errors[0], errors[1], expected)
-    mean = 0.5 * (share[:, None] + share)
+    shares = mean_shares(errors, expected)
+    pairs = 0.5 * (shares[:, :, None] + shares[:, None])
     return LeftOut(
-        (1 - share[:, None]) * process.held_out + share[:, None] * plain.held_out,
-        (1 - mean) * process.differences + mean * plain.differences,
-        (1 - share) * process.twice + share * plain.twice,
+        np.einsum("am,amc->mc", shares, np.array([one.held_out for one in judged])),
+        np.einsum("aij,aij->ij", pairs, np.array([one.differences for one in judged])),
+        np.einsum("aj,aij->ij", shares, np.array([one.twice for one in judged])),
     )
-
-
-def mean_share(first: Array, second: Array, expected: float) -> Array:
-    """Return the mean share of the second predictions.
-
-    Parameters
-    ----------
-    first, second : ndarray of shape (m, ...)
-        Errors of labels left out, in deviations of the labels; NaN for those that must not count. What follows the
-        first axis are separate questions.
-    expected : float
-        The share before any label, between 0 and 1, with the weight of one label.
-    """
-    counts = np.isfinite(first).sum(axis=0)
-    step = second - first
-    start, cross, curve = (np.nansum(one, axis=0) for one in (first**2, first * step, step**2))
-    tried = beta.ppf((np.arange(TRIED) + 0.5) / TRIED, expected, 1 - expected)
-    s = tried.reshape(-1, *[1] * counts.ndim)
-    sse = np.maximum(start + 2 * s * cross + s**2 * curve, 0.0)
-    logs = -0.5 * (counts + PRIOR_LABELS) * np.log(sse + PRIOR_LABELS * PRIOR_VARIANCE)
-    likely = np.exp(logs - logs.max(axis=0))
-    found: Array = (s * likely).sum(axis=0) / likely.sum(axis=0)
-    return found

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
-from scipy.stats import entropy
+from scipy.special import entr
 
 from tupi.embedding.anchors import Near
 from tupi.embedding.relevance import evenly
+from tupi.methods.auto.flips import Answers
 from tupi.methods.auto.kernels import Features, Kernels, kernels
 from tupi.methods.auto.labelfree import LabelFree
+from tupi.methods.auto.means import Chances, Linear, expected
 from tupi.methods.auto.preferences import fit_preferences, left_out_comparisons
 from tupi.methods.auto.process import (
     CHOOSING_LABELS,
@@ -27,6 +28,7 @@ from tupi.methods.auto.process import (
     posterior,
     slope,
 )
+from tupi.methods.auto.trees import Forest
 
 MAX_LABELS = 2000  # more are thinned out: systems of so many equations still take seconds
 MAX_ENTRIES = 1 << 27  # of a kernel between all items and the labelled ones: half a gigabyte
@@ -35,52 +37,6 @@ REVERSAL = 7.0  # log odds by which the labels must say so: whoever reverses a r
 LEAST_SLOPE = 0.25  # of the expected one: what labels that say so with less certainty are allowed
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Chances:
-    """The mean function for classes: label-free probabilities, in deviations of the labels.
-
-    Attributes
-    ----------
-    answer : ndarray of shape (c, k + 1)
-        How the label-free answer is made of one and the base columns.
-    scale, shift : ndarray of shape (c,)
-        How that becomes logarithms of probabilities, up to a constant.
-    frequency, unit : ndarray of shape (c,)
-        Expected shares of the classes, and the deviations of indicators of them.
-    """
-
-    answer: Array
-    scale: Array
-    shift: Array
-    frequency: Array
-    unit: Array
-
-    def shares(self, base: Array) -> Array:
-        """Return label-free probabilities of items."""
-        return softmax(np.einsum("ck,nck->nc", self.answer, base) * self.scale + self.shift, axis=1)
-
-    def __call__(self, base: Array) -> Array:
-        """Return the mean function."""
-        return (self.shares(base) - self.frequency) / self.unit
-
-
-@dataclass(frozen=True, eq=False)
-class Linear:
-    """The mean function for scores and values: predictions with the slope that is expected.
-
-    Attributes
-    ----------
-    coefficients : ndarray of shape (c, k + 1)
-        How it is made of one and the base columns.
-    """
-
-    coefficients: Array
-
-    def __call__(self, base: Array) -> Array:
-        """Return the mean function."""
-        return np.einsum("ck,nck->nc", self.coefficients, base)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,8 +115,16 @@ class Fused:
         A second expert, see `tupi.methods.auto.experts`.
     plain_share : float
         Its share in all predictions.
+    forest : Forest or None
+        A third expert, which looks at the columns that `seen_by_trees` returns.
+    forest_share : float
+        Its share.
     groups : ndarray of shape (m,), optional
         The group of each labelled item, numbered from 0, if rankings are within groups.
+    answers : Answers, optional
+        For comparisons: these, with what was found of their raters.
+    weights : ndarray of shape (m,), optional
+        For values: as how many answers each counts.
     """
 
     kernels: Kernels
@@ -173,6 +137,10 @@ class Fused:
     plain: Process | None = None
     plain_share: float = 0.0
     groups: Positions | None = None
+    forest: Forest | None = None
+    forest_share: float = 0.0
+    answers: Answers | None = None
+    weights: Array | None = None
 
     @property
     def labelled(self) -> Features:
@@ -200,14 +168,24 @@ class Fused:
 
     def said(self, items: Features) -> Array:
         """Return what is said of items, shape (n, c)."""
-        experts = [(1 - self.plain_share, self.process)]
+        experts = [(1 - self.plain_share - self.forest_share, self.process)]
         if self.plain is not None:
             experts.append((self.plain_share, self.plain))
         shares = [share for share, _ in experts]
         together = zip(*(expert.weights() for _, expert in experts), strict=True)
         weights = [sum(s * w for s, w in zip(shares, some, strict=True)) for some in together]
-        apart: Array = sum(share * expert.apart(items) for share, expert in experts)  # type: ignore[assignment]
-        return apart + self.kernels.applied(items, weights) if weights else apart
+        said: Array = sum(share * expert.apart(items) for share, expert in experts)  # type: ignore[assignment]
+        if weights:
+            said = said + self.kernels.applied(items, weights)
+        if self.forest is not None:
+            said[:, 0] += self.forest_share * self.forest(self.seen_by_trees(items))
+        return said
+
+    def seen_by_trees(self, items: Features) -> NDArray[np.float32]:
+        """Return the columns of the views and f, side by side."""
+        assert self.plain is not None
+        f = np.einsum("k,nk->n", self.plain.columns[0, 0], items.base[:, 0])
+        return np.column_stack([*items.views, f]).astype(np.float32)
 
     def prior_variances(self, items: Features) -> Array:
         """Return the variance of each item before any label, averaged over outputs."""
@@ -257,22 +235,6 @@ def most_labels(n: int) -> int:
     return min(MAX_LABELS, max(200, MAX_ENTRIES // n))
 
 
-def expected(columns: Array, at_labels: Array) -> Linear:
-    """Return the mean function that predicts with the slope that is expected.
-
-    Parameters
-    ----------
-    columns : ndarray of shape (c, k + 1)
-        How the predictions are made of one and the base columns.
-    at_labels : ndarray of shape (m, c)
-        Their values at the labelled items.
-    """
-    slopes = np.array([slope(one) for one in at_labels.T])
-    coefficients = columns * slopes[:, None]
-    coefficients[:, 0] -= slopes * at_labels.mean(axis=0)
-    return Linear(coefficients)
-
-
 def fit_values(
     problem: LabelFree,
     labelled: Features,
@@ -281,6 +243,7 @@ def fit_values(
     constant: float = 1.0,
     groups: Positions | None = None,
     levels: bool = True,
+    weights: Array | None = None,
 ) -> Fused:
     """Fit the process to values.
 
@@ -300,6 +263,8 @@ def fit_values(
         The group of each labelled item, by which labels are left out.
     levels : bool
         Whether the labels of all groups share one shift; otherwise each group has its own.
+    weights : ndarray of shape (m,), optional
+        As how many answers each label counts.
     """
     found = kernels(problem, labelled)
     columns, shared = found.of_columns(labelled), found.within()
@@ -307,7 +272,7 @@ def fit_values(
     some = evenly(len(z), int(CHOOSING_LABELS / z.shape[1] ** (1 / 3)))  # outputs agree on variances
 
     def fitted(columns: Array, residuals: Array) -> tuple[Model, Array, Any]:
-        model = labelled_model(columns, shared, found.prior, constant, None if levels else groups)
+        model = labelled_model(columns, shared, found.prior, constant, None if levels else groups, weights)
         v = model.among(some).most_likely(residuals[some])
         return model, v, posterior(model, v, residuals)
 
@@ -327,34 +292,38 @@ def fit_values(
     process = Process(function, found.columns, 0, columns, v[:-1], after.duals, constant if levels else 0.0)
     left_out = judged_apart(model, after, z, z - residuals, groups)
     nothing = np.empty(0, np.int64)
-    return Fused(found, process, list(after.inverses), float(v[-1]), left_out, np.empty(0), nothing, groups=groups)
+    inverses, noise = list(after.inverses), float(v[-1])
+    return Fused(found, process, inverses, noise, left_out, np.empty(0), nothing, groups=groups, weights=weights)
 
 
-def fit_pairs(
-    problem: LabelFree,
-    labelled: Features,
-    higher: Positions,
-    lower: Positions,
-    groups: Positions | None = None,
-    weights: Array | None = None,
-) -> Fused:
+def fit_pairs(problem: LabelFree, labelled: Features, answers: Answers, groups: Positions | None = None) -> Fused:
     """Fit the process to comparisons among the labelled items, within which they are numbered."""
     found = kernels(problem, labelled)
     columns, shared = found.of_columns(labelled), found.within()
-    answers = columns[:, 0].T
-    function = expected(problem.columns[:, 0], answers)
+    label_free = columns[:, 0].T
+    function = expected(problem.columns[:, 0], label_free)
     mean = function(labelled.base)[:, 0]
-    after = fit_preferences(columns[0], shared, found.prior, mean, higher, lower, weights)
-    against = _against(answers, after.v[0], after.dual[:, None])
-    if against.any() and (len(mean) < FEW or _odds_of_reversal(mean, higher, lower) < REVERSAL):
+    after = fit_preferences(columns[0], shared, found.prior, mean, answers)
+    against = _against(label_free, after.v[0], after.dual[:, None])
+    if against.any() and (len(mean) < FEW or _odds_of_reversal(mean, answers.higher, answers.lower) < REVERSAL):
         found, columns = _held(found, columns, against)
         function, mean = Linear(LEAST_SLOPE * function.coefficients), LEAST_SLOPE * mean
-        after = fit_preferences(columns[0], shared, found.prior, mean, higher, lower, weights)
+        after = fit_preferences(columns[0], shared, found.prior, mean, answers)
     K = Model(columns, shared, JITTER * np.eye(len(mean)), found.prior).covariance(after.v, 0)
-    judged = evenly(len(higher), MAX_JUDGED)
-    differences = left_out_comparisons(after, K, higher, lower, judged, weights)
+    judged = evenly(len(answers.higher), MAX_JUDGED)
     process = Process(function, found.columns, 0, columns, after.v, after.dual[:, None], 0.0)
-    return Fused(found, process, [after.middle], 0.0, LeftOut.nothing(), differences, judged, groups=groups)
+    differences = left_out_comparisons(after, K, judged)
+    return Fused(
+        found,
+        process,
+        [after.middle],
+        0.0,
+        LeftOut.nothing(),
+        differences,
+        judged,
+        groups=groups,
+        answers=after.answers,
+    )
 
 
 def _against(answers: Array, variance: float, duals: Array) -> NDArray[np.bool_]:
@@ -371,7 +340,7 @@ def _odds_of_reversal(answer: Array, higher: Positions, lower: Positions) -> flo
     wrong = np.mean(answer[higher] < answer[lower])
     if wrong <= 0.5:
         return 0.0
-    return float(min(len(higher), len(answer)) * (np.log(2) - entropy([wrong, 1 - wrong])))
+    return float(min(len(higher), len(answer)) * (np.log(2) - entr(wrong) - entr(1 - wrong)))
 
 
 def _held(found: Kernels, columns: Array, outputs: NDArray[np.bool_]) -> tuple[Kernels, Array]:

@@ -2,7 +2,8 @@
 
 What takes long is not done again: the views are not tested, the anchors are not placed, and no earlier item looks for
 its own. The nearest anchors of the new items are found, what they add to the sums is added, and the averages follow
-from these as always (`tupi.methods.auto.labelfree`).
+from these as always (`tupi.methods.auto.labelfree`). Low passes and kernels of the graph stay those of the items for
+which the anchors were placed.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ from tupi.blocks.memory import Memory
 from tupi.embedding.anchor_graph import mirrored
 from tupi.embedding.anchors import MOST, Near
 from tupi.embedding.prepared import Prepared
-from tupi.methods.auto.labelfree import Array, LabelFree, averages_of, content_order, normal_scores, placed
+from tupi.methods.auto.drawing import content_order
+from tupi.methods.auto.kernels import laid_out
+from tupi.methods.auto.labelfree import Array, LabelFree, averages_of, normal_scores, placed
 from tupi.methods.auto.layout import Space
 from tupi.runtime.threads import one_blas_thread
 
 LABEL_FREE = "label-free"  # where `Prepared` keeps it, see `tupi.methods.auto.auto.label_free_of`
+REMEMBERED = 1 << 28  # bytes of views that may be kept
 MOST_GROWTH = 1.5  # times the items for which anchors were placed: beyond, others would stand for them better
 
 
@@ -31,6 +35,19 @@ def can_grow(prepared: Prepared, more: int) -> bool:
     base = _of(prepared)
     n = base.home.n
     return base.space is not None and n > MOST and n + more <= MOST_GROWTH * (base.n_placed or n)
+
+
+def remember(prepared: Prepared) -> None:
+    """Keep the views as the process sees them, for the labels that are still to come: to read them again takes long."""
+    if not prepared.has(LABEL_FREE):
+        return
+    base = _of(prepared)
+    layout = base.layout
+    size = 4 if layout.single else 8
+    if base.remembered or base.home.n * size * layout.offsets((*layout.related, *layout.rest))[-1] > REMEMBERED:
+        return
+    with one_blas_thread():
+        base.remembered.append(base.home.each(laid_out, layout=layout))
 
 
 def grow(old: Prepared, new: Prepared) -> None:
@@ -76,13 +93,15 @@ def grown(base: LabelFree, home: Home, f: Array, ranked: bool) -> LabelFree:
     numbers = np.concatenate([*(one.numbers for one in before), new.numbers])
     weights = np.concatenate([*(one.weights for one in before), new.weights])
     near = [Near(*rows) for rows in zip(home.dealt(numbers), home.dealt(weights), strict=True)]
-    alike = averages_of(home, home.dealt(f), near, base.graph.shared + mirrored(new.shared(len(base.graph.sizes))))
+    together = base.graph.shared + mirrored(new.shared(len(base.graph.sizes)))
+    first, n = base.kernel_graph or base.graph, base.n_placed or base.home.n
+    alike = averages_of(home, home.dealt(f), near, together, (first, n))
     return replace(
         base,
         home=home,
         order=order,
         near=near,
-        n_placed=base.n_placed or base.home.n,
-        kernel_graph=base.kernel_graph or base.graph,
+        n_placed=n,
+        kernel_graph=first,
         **alike._asdict(),
     )

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
-from scipy.stats import norm
+from scipy.special import expit, log_ndtr, ndtr
 
 from tupi.judging.gain import Gain
+from tupi.methods.auto.shares import mean_shares
 
 CONFIRMED = 3.5  # log odds that labels belong to the items, before they are compared with anything
 # A change must be as credible as it is large: so much is taken off these odds for new predictions that are uncorrelated
@@ -29,6 +29,9 @@ LEAST = 0.5  # below this probability of a gain, predictions come back unchanged
 LEAST_DOUBTFUL = 0.7  # the same where nothing shows that what the views agree about is what is predicted
 LEAST_UNRELATED = 0.95  # the same where no view depends on the predictions: then only the labels speak for a gain
 WIDER = 5.0  # than elsewhere is what is expected there: views that only labels can connect gain nothing, or a lot
+# For squared errors: the share of the new predictions that is expected before any label where views promise all of the
+# usual gain, half of it or none; as how many labels that counts; and the share below which predictions stay as is.
+EXPECTED_SHARES, LABELS_OF_SHARE, LEAST_SHARE = {1.0: 0.7, 0.5: 0.4, 0.0: 0.1}, 3.0, 0.1
 Array = NDArray[np.float64]
 
 
@@ -84,7 +87,12 @@ def probability_of_gain(gain: Gain, promise: float, prior: Expectation = OF_SHAR
     if np.isfinite(gain.error):
         weight = 1 / max(100 * gain.error, prior.least_error) ** 2
         precision, total = precision + weight, total + weight * gain.points
-    return float(norm.cdf(total / np.sqrt(precision)))
+    return float(ndtr(total / np.sqrt(precision)))
+
+
+def _log_density(distance: float, sd: float) -> float:
+    """Return the logarithm of a normal density, so far from its mean."""
+    return float(-0.5 * (distance / sd) ** 2 - np.log(sd * np.sqrt(2 * np.pi)))
 
 
 def confirmation(correlation: float, size: float, change: float, given: int) -> float:
@@ -108,13 +116,13 @@ def confirmation(correlation: float, size: float, change: float, given: int) -> 
     odds = CONFIRMED - COST_OF_CHANGE * given / (given + HALF_COST) * change
     if size > 3:
         z, error = np.arctanh(np.clip(correlation, -0.999, 0.999)), 1 / np.sqrt(size - 3)
-        expected = np.log(1 - WEAK) + norm.logpdf(z, EXPECTED, np.hypot(EXPECTED_SD, error))
+        expected = np.log(1 - WEAK) + _log_density(z - EXPECTED, np.hypot(EXPECTED_SD, error))
         # Times the chance that it is above 0, given z: else the wider distribution would have the likelier lower tail.
-        expected += norm.logcdf((EXPECTED / EXPECTED_SD**2 + z / error**2) / np.hypot(1 / EXPECTED_SD, 1 / error))
+        expected += log_ndtr((EXPECTED / EXPECTED_SD**2 + z / error**2) / np.hypot(1 / EXPECTED_SD, 1 / error))
         lower = min(z, MOST - z)  # in whose tail differences of probabilities keep their digits
-        inside, above = norm.logcdf(lower / error), norm.logcdf((lower - MOST) / error)
+        inside, above = log_ndtr(lower / error), log_ndtr((lower - MOST) / error)
         weak = np.log(WEAK / MOST) + inside + np.log1p(-np.exp(above - inside))
-        odds += np.logaddexp(expected, weak) - norm.logpdf(z, 0.0, error)
+        odds += np.logaddexp(expected, weak) - _log_density(z, error)
     return float(expit(odds))
 
 
@@ -153,6 +161,25 @@ def blend_of(new: float, label_free: float, confirmed: float) -> Blend:
         confirmed = 1.0
     rest = confirmed * (1 - new)
     return Blend(confirmed * new, rest * (1 - label_free), 1 - confirmed + rest * label_free)
+
+
+def share_of_new(before: Array, after: Array, promise: float, probability: float) -> float:
+    """Return the share of new values in what comes back, by squared errors of labels left out.
+
+    A mean of two predictions errs less than the two do on average, so that some of the new ones is worth taking also
+    where a gain is in doubt: what is asked is how much.
+
+    Parameters
+    ----------
+    before, after : ndarray of shape (m,)
+        Errors of the initial values and of the new ones, in deviations of the labels.
+    promise, probability : float
+        What the views promise, and the probability of a gain, see `probability_of_gain`.
+    """
+    if promise == 0 and probability < LEAST_UNRELATED:
+        return 0.0
+    share = float(mean_shares(np.array([before, after]), EXPECTED_SHARES[promise], LABELS_OF_SHARE)[1])
+    return share if share >= LEAST_SHARE else 0.0
 
 
 def weight_of(probability: float, promise: float) -> float:

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm, rankdata
 
 from tupi.blocks.home import Home, Kept, Rows, reads_views
 from tupi.embedding.anchor_graph import AnchorGraph, GraphKernel, mirrored
 from tupi.embedding.anchors import FAINT, Near, compile_all, nearest
-from tupi.embedding.relevance import Relations, evenly, relations
+from tupi.embedding.relevance import TESTED, Relations, evenly, normal_quantiles, relations
+from tupi.methods.auto.drawing import content_order, drawing_order
 from tupi.methods.auto.layout import Layout, Space, make_space
 from tupi.methods.auto.signal import SignalShare, explained_by, sampled_neighbors, signal_share
 from tupi.runtime.compiling import COMPILING, is_compiled
@@ -80,16 +80,6 @@ def with_one(base: Array) -> Array:
 
 
 @reads_views
-def squares(rows: Rows, *, n_views: int) -> tuple[Array]:
-    """Return a figure of each item's features that no order of columns or views changes."""
-    found = np.zeros(len(rows.has(0)))
-    for number in range(n_views):
-        columns, has = rows.view(number)
-        found += np.where(has, np.mean(columns**2, axis=1), 0.0)
-    return (found,)
-
-
-@reads_views
 def view_rows(rows: Rows, *, n_views: int) -> list[NDArray[Any]]:
     """Return the columns of all views, and which items have them."""
     found = [rows.view(number) for number in range(n_views)]
@@ -134,6 +124,8 @@ class LabelFree:
         How many items there were when the anchors were placed; 0 stands for all that are there.
     kernel_graph : AnchorGraph or None
         Sums over these, of which the graph's kernels are made; None if they are those of all.
+    remembered : list
+        The views as the process sees them, if more labels are expected; see `tupi.methods.auto.growth.remember`.
     """
 
     home: Home
@@ -152,6 +144,7 @@ class LabelFree:
     passes: list[Array] = field(default_factory=list)
     n_placed: int = 0
     kernel_graph: AnchorGraph | None = None
+    remembered: list[Kept] = field(default_factory=list, init=False)
 
     @property
     def moves(self) -> bool:
@@ -246,22 +239,22 @@ def unit(coefficients: Array, moments: Array) -> Array:
     return centred / np.where(deviation > 1e-9, deviation, np.inf)[:, None]
 
 
-def label_free(home: Home, f: Array, ranked: bool, progress: Callable[[str], None]) -> LabelFree:
+def label_free(home: Home, given: Array, f: Array, ranked: bool, progress: Callable[[str], None]) -> LabelFree:
     """Return the label-free answer.
 
     Parameters
     ----------
     home : Home
         The items.
-    f : ndarray of shape (n, c)
-        Their predictions, standardised.
+    given, f : ndarray of shape (n, c)
+        Their predictions, as they were given and standardised.
     ranked : bool
         Whether only the order of the predictions counts: they are then replaced by normal scores.
     progress : callable
         Called with a sentence whenever something long begins.
     """
     progress("Testing which views depend on the predictions")
-    f, order, sample, found, columns, present = view_relations(home, f, ranked)
+    f, order, sample, found, columns, present = view_relations(home, given, f, ranked)
     initial = home.dealt(f)
     related = tuple(found.related)
     rest = tuple(k for k in range(home.n_views) if k not in found.copies and k not in related)
@@ -276,21 +269,22 @@ def label_free(home: Home, f: Array, ranked: bool, progress: Callable[[str], Non
         compile_all()
     progress("Placing anchors")
     points = layout.side_by_side([(columns[k], present[k]) for k in related], related)
-    complete = all(home.fetched(home.each(_complete, related=related)))
-    space = make_space(layout, points, complete, len(f))
+    space = make_space(layout, points, home.complete(related), len(f))
     near = home.each(placed, space=space)
     progress("Averaging over alike items")
     a = len(space.anchors.columns)
     alike = averages_of(home, initial, near, mirrored(home.summed(shared, near, a=a)))
     progress("Leaving out views in turn")
-    views = np.split(points.columns, layout.offsets(related)[1:-1], axis=1)
+    # In the order of f: what is picked among them is spread evenly over f, and tells more of it than random ones do.
+    spread = np.argsort(np.argsort(order)[sample])
+    views = np.split(points.columns[spread], layout.offsets(related)[1:-1], axis=1)
     table = alike.moments
     p = smoothed(table)
     away = p - np.eye(table.shape[1])[1]
     residual = float(np.mean(np.einsum("ck,ckl,cl->c", away, table, away)))
-    share = signal_share(f[sample], views, NEIGHBORS, residual)
+    share = signal_share(f[sample[spread]], views, NEIGHBORS, residual)
     alone = in_order(partial(sampled_neighbors, k=NEIGHBORS), views)
-    by_view = [(view, *found) for view, found in zip(related, alone, strict=True)]
+    by_view = [(view, spread[items], spread[others]) for view, (items, others) in zip(related, alone, strict=True)]
     return LabelFree(
         home=home,
         order=order,
@@ -319,8 +313,13 @@ class Averages(NamedTuple):
     passes: list[Array]
 
 
-def averages_of(home: Home, initial: Kept, near: Kept, together: Array) -> Averages:
-    """Return averages over alike items, and all that is made of them, given Z and Z^T Z."""
+def averages_of(
+    home: Home, initial: Kept, near: Kept, together: Array, before: tuple[AnchorGraph, int] | None = None
+) -> Averages:
+    """Return averages over alike items, and all that is made of them, given Z and Z^T Z.
+
+    Low passes may take the graph of most of the items, and their number, for that of all: another one takes long.
+    """
     a = len(together)
     sums = home.summed(gathered, near, initial, a=a)
     sizes = sums[:, 0]
@@ -328,14 +327,15 @@ def averages_of(home: Home, initial: Kept, near: Kept, together: Array) -> Avera
     once = home.each(averaged, near, initial, initial, sizes=sizes, sums=sums[:, 1:])
     again = home.summed(gathered, near, once, a=a)[:, 1:]
     average = home.each(averaged, near, once, initial, sizes=sizes, sums=again)
-    passes = [graph.low_pass(sums[:, 1:], c) for c in STRENGTHS]
+    most, m = before or (graph, home.n)
+    passes = list(in_order(partial(most.low_pass, sums[:, 1:] * (m / home.n)), STRENGTHS))
     base = home.each(based, near, initial, average, passes=passes)
     table = home.summed(moments, base) / home.n
     return Averages(graph, base, table, again / np.maximum(sizes, FAINT)[:, None], passes)
 
 
 def view_relations(
-    home: Home, f: Array, ranked: bool
+    home: Home, given: Array, f: Array, ranked: bool
 ) -> tuple[Array, Positions, Positions, Relations, list[Array], list[NDArray[np.bool_]]]:
     """Return predictions as they are used here, items by content, a sample of them, and what it says about each view.
 
@@ -343,32 +343,15 @@ def view_relations(
     """
     order = content_order(home, f)
     f = normal_scores(f) if ranked else f
-    sample = order[evenly(len(f), SAMPLE)]
+    sample = drawing_order(order, given)[:SAMPLE]
     drawn = home.picked(sample, view_rows, n_views=home.n_views)
     columns, present = drawn[: home.n_views], drawn[home.n_views :]
-    return f, order, sample, relations(columns, present, f[sample]), columns, present
-
-
-@reads_views
-def _complete(rows: Rows, *, related: tuple[int, ...]) -> bool:
-    """Return whether no item lacks any of the views."""
-    return all(rows.has(view).all() for view in related)
-
-
-def content_order(home: Home, f: Array) -> Positions:
-    """Return an order of the items that depends on their predictions and features only."""
-    order = np.lexsort(f.T[::-1])
-    same = (f[order[1:]] == f[order[:-1]]).all(axis=1)
-    tied = np.sort(order[np.append(same, False) | np.append(False, same)])  # only these need a look at the features
-    if not len(tied):
-        return order
-    figures = np.zeros(len(f))
-    figures[tied] = home.picked(tied, squares, n_views=home.n_views)[0]
-    return np.lexsort([figures, *f.T[::-1]])
+    rows, has = ([one[:TESTED] for one in some] for some in (columns, present))
+    return f, order, sample, relations(rows, has, f[sample[:TESTED]]), columns, present
 
 
 def normal_scores(columns: Array) -> Array:
     """Return each column with its values replaced by normal quantiles of their ranks, deviation 1."""
-    scores = norm.ppf((rankdata(columns, axis=0) - 0.5) / len(columns))
+    scores = normal_quantiles(columns)
     scores -= scores.mean(axis=0)
     return scores / scores.std(axis=0)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tupi.blocks.home import Array, Rows
 from tupi.embedding.anchors import Anchors, Near, Points, place_anchors
-from tupi.methods.auto.signal import leading_directions
+from tupi.methods.auto.signal import FITTED, leading_directions
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ def make_space(layout: Layout, points: Points, complete: bool, n: int) -> Space:
     offsets = layout.offsets(layout.related)
     if not complete:
         return Space(layout, None, place_anchors(points, offsets, n))
-    directions = leading_directions(points.columns)
+    directions = leading_directions(points.columns[:FITTED])
     columns = points.columns if directions is None else points.columns @ directions
     whole = Points(columns, points.present[:, :1])
     return Space(layout, directions, place_anchors(whole, np.array([0, columns.shape[1]]), n))

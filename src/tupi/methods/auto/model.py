@@ -22,16 +22,16 @@ from tupi.blocks.home import Rows, reads_views
 from tupi.blocks.memory import Memory
 from tupi.embedding.anchor_graph import AnchorGraph
 from tupi.embedding.anchors import Near
-from tupi.embedding.prepared import Prepared
 from tupi.embedding.relevance import evenly
 from tupi.inputs.new_items import Known, NewItems
-from tupi.methods.auto.answers import Answer, RankingAnswer, answered, based_on, deviations, in_units, mixed
+from tupi.methods.auto.answers import Answer, RankingAnswer
 from tupi.methods.auto.class_answer import ClassAnswer, ClassColumns, class_columns
 from tupi.methods.auto.fitting import Fused
 from tupi.methods.auto.guard import Blend
 from tupi.methods.auto.kernels import with_tables
-from tupi.methods.auto.labelfree import KERNEL_STRENGTHS, LabelFree, based
+from tupi.methods.auto.labelfree import KERNEL_STRENGTHS, LabelFree, based, normal_scores
 from tupi.methods.auto.layout import Layout, Space
+from tupi.methods.auto.passes import answered, based_on, deviations, in_units, mixed
 from tupi.methods.auto.process import LeftOut, labelled_model, posterior
 from tupi.methods.auto.scale import Scale
 from tupi.methods.base import Foreseen
@@ -235,7 +235,7 @@ class AutoModel:
             given = process.at_labels, kernels.within(), kernels.prior
             # Without a constant that all items share, each group had its own.
             constant = process.constant or 1.0
-            model = labelled_model(*given, constant, None if process.constant else fused.groups)
+            model = labelled_model(*given, constant, None if process.constant else fused.groups, fused.weights)
             nothing = np.zeros_like(process.duals)
             after = posterior(model, np.append(process.v, fused.noise), nothing)
             fused = replace(fused, middles=list(after.inverses))
@@ -321,7 +321,8 @@ class AutoModel:
 
 
 def model_of(
-    prepared: Prepared,
+    known: Known,
+    f: Array,
     base: LabelFree,
     scale: Scale,
     mixture: Mixture | ClassMixture | None,
@@ -331,8 +332,10 @@ def model_of(
 
     Parameters
     ----------
-    prepared : Prepared
-        The problem.
+    known : Known
+        What the problem knew of its views.
+    f : ndarray of shape (n, c)
+        Its predictions, standardised.
     base : LabelFree
         Its label-free answer.
     scale : Scale
@@ -346,10 +349,9 @@ def model_of(
     reach, size = map(usual_distance, distances)
     curve = None
     if scale.task == "ranking":
-        normal = np.concatenate([one[:, 0, 0] for one in base.home.fetched(base.base)])
-        curve = Curve.of(prepared.f[:, 0], normal)
+        curve = Curve.of(f[:, 0], normal_scores(f)[:, 0])
     model = AutoModel(
-        Known.of(prepared.problem),
+        known,
         replace(scale, groups=None),
         curve,
         base.layout,
@@ -361,8 +363,14 @@ def model_of(
     )
     if answer is None:
         return model
-    fused = replace(answer.fused, left_out=LeftOut.nothing(), differences=np.empty(0), judged=np.empty(0, np.int64))
-    values = answer.values if isinstance(answer, RankingAnswer) and not prepared.problem.relative else None
+    fused = replace(
+        answer.fused,
+        left_out=LeftOut.nothing(),
+        differences=np.empty(0),
+        judged=np.empty(0, np.int64),
+        answers=None,
+    )
+    values = answer.values if isinstance(answer, RankingAnswer) and known.groups != "relative" else None
     units = Units(fused.noise, answer._unit(), None if values is None else (float(values.std()), float(values.mean())))
     graph = base.kernel_graph or base.graph
     if graph is not None:

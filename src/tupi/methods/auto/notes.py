@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tupi.inputs.labels import Labels
+from tupi.inputs.labels import Labels, Values
+from tupi.methods.auto.answers import Answer
+from tupi.methods.auto.guard import LEAST_CONFIRMED, Blend
 from tupi.methods.auto.labelfree import LabelFree
 
 
@@ -45,3 +47,32 @@ def describe_share(base: LabelFree) -> str:
     else:
         why = "nothing shows that what the views agree about is what is predicted"
     return f"Without labels {why}: the predictions stay as they are."
+
+
+def describe_labels(
+    answer: Answer, labels: Labels, found: tuple[Blend, float, float], changed: bool, guard: bool
+) -> str:
+    """Return a sentence on what was made of the labels, and what became of that; ``found`` is what the guard found."""
+    blend, probability, confirmed = found
+    kind = "labels" if isinstance(labels, Values) else "comparisons"
+    given = len(labels.values) if isinstance(labels, Values) else len(labels.higher)
+    used = f"{answer.n_used:,} {kind}" if answer.n_used == given else f"{answer.n_used:,} of {given:,} {kind}"
+    plain = round(100 * answer.fused.plain_share)
+    said = f"A Gaussian process on {used} made new predictions, "
+    trees = round(100 * answer.fused.forest_share)
+    if plain:
+        said += f"{plain}% of them by a plain process of the predictions and the views' columns, "
+    if trees:
+        said += f"{trees}% by trees, "
+    if guard and confirmed < LEAST_CONFIRMED:  # labels that are left aside say nothing of a gain
+        instead = "the answer without labels" if changed else "the initial predictions"
+        return said + (
+            f"but the {kind} agree with nothing better than chance would (do their ids match those of the "
+            f"predictions?), so they are left aside, and {instead} came back."
+        )
+    said += f"better with probability {probability:.2f} by the {kind} left out and by what such views usually gain; "
+    if not guard:
+        return said + "they came back as they are, since the guard is off."
+    if not changed:
+        return said + "no credible gain, so the initial predictions stay as they are."
+    return said + f"they make up {100 * blend.new:.0f}% of what came back."

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.optimize import minimize
 
 from tupi.inputs.groups import members
@@ -96,14 +96,17 @@ class Model:
         deviation = (theta - self.prior.mean) / self.prior.sd
         value, gradient = 0.5 * deviation @ deviation, deviation / self.prior.sd
         for output, columns in enumerate(self.columns):
-            factor = cho_factor(self.covariance(v, output), lower=True)
-            inverse = cho_solve(factor, np.eye(len(residuals)))
+            # LAPACK itself: for so few labels what SciPy checks around it would take most of the time.
+            factor, wrong = dpotrf(self.covariance(v, output), lower=True)
+            if wrong:
+                raise np.linalg.LinAlgError("the covariance of the labels is not positive definite")
+            inverse = dpotrs(factor, np.eye(len(residuals)), lower=True)[0]
             dual = inverse @ residuals[:, output]
-            value += 0.5 * residuals[:, output] @ dual + np.log(np.diag(factor[0])).sum()
-            traces = np.einsum("ki,ij,kj->k", columns, inverse, columns, optimize=True) - (columns @ dual) ** 2
+            value += 0.5 * residuals[:, output] @ dual + np.log(np.diag(factor)).sum()
+            traces = np.einsum("kj,kj->k", columns @ inverse, columns) - (columns @ dual) ** 2
             gradient[:q] += 0.5 * v[:q] * traces
             middle = inverse - np.outer(dual, dual)
-            gradient[q:] += 0.5 * v[q:] * np.einsum("kij,ij->k", self.shared, middle)
+            gradient[q:] += 0.5 * v[q:] * (self.shared.reshape(len(self.shared), -1) @ middle.ravel())
         return float(value), gradient
 
     def most_likely(self, residuals: Array) -> Array:
@@ -121,7 +124,12 @@ class Model:
 
 
 def labelled_model(
-    columns: Array, shared: Array, prior: LogPrior, constant: float = 1.0, groups: Positions | None = None
+    columns: Array,
+    shared: Array,
+    prior: LogPrior,
+    constant: float = 1.0,
+    groups: Positions | None = None,
+    weights: Array | None = None,
 ) -> Model:
     """Return the model of noisy values: noise of unknown variance, and an unknown constant.
 
@@ -133,12 +141,15 @@ def labelled_model(
         Variance of the constant.
     groups : ndarray of shape (m,), optional
         The group of each item, if each group has a constant of its own.
+    weights : ndarray of shape (m,), optional
+        As how many answers each value counts: by so much its noise is less.
     """
     m = columns.shape[2]
+    noise = np.eye(m) if weights is None else np.diag(1 / weights)
     together = np.ones((m, m)) if groups is None else np.equal.outer(groups, groups)
     return Model(
         columns,
-        np.concatenate([shared, np.eye(m)[None]]),
+        np.concatenate([shared, noise[None]]),
         constant * together + JITTER * np.eye(m),
         prior.and_noise(),
     )

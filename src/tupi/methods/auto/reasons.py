@@ -22,7 +22,7 @@ from scipy.special import logsumexp
 
 from tupi.embedding.anchors import FAINT, Near
 from tupi.embedding.prepared import Prepared
-from tupi.methods.auto.answers import Answer, ComparisonAnswer, RankingAnswer, RegressionAnswer, ScoreAnswer, answered
+from tupi.methods.auto.answers import Answer, ComparisonAnswer, RankingAnswer, RegressionAnswer, ScoreAnswer
 from tupi.methods.auto.binary_answer import BinaryAnswer
 from tupi.methods.auto.class_answer import ClassAnswer
 from tupi.methods.auto.fitting import Process
@@ -30,6 +30,7 @@ from tupi.methods.auto.guard import Blend
 from tupi.methods.auto.kernels import Features, pick_features
 from tupi.methods.auto.labelfree import LabelFree, based, view_rows, with_one
 from tupi.methods.auto.model import ClassMixture, Mixture
+from tupi.methods.auto.passes import answered
 from tupi.methods.auto.scale import Scale
 from tupi.methods.base import Moved
 from tupi.runtime.threads import one_blas_thread
@@ -55,7 +56,7 @@ class Variants:
     columns: list[Array]
     present: NDArray[np.bool_]
 
-    def view(self, number: int) -> tuple[Array, NDArray[np.bool_]]:
+    def view(self, number: int, scaling: str = "columns") -> tuple[Array, NDArray[np.bool_]]:
         """Return the columns of a view, zero for variants that lack it, and which variants have it."""
         has = self.has(number)
         return np.where(has[:, None], self.columns[number], 0.0), has
@@ -169,8 +170,9 @@ class Explanation:
             c = columns.shape[1]
             fused, unlabelled = self.answer.fused, answers.copy()
             unlabelled[:, :c] = answers[:, c : 2 * c]  # before any label a process is its mean function
-            if fused.plain is not None:
-                unlabelled[:, :c] += fused.plain_share * (fused.plain.mean(with_one(columns)) - unlabelled[:, :c])
+            if fused.plain is not None:  # trees know nothing before labels, and start where the plain process does
+                others = fused.plain_share + fused.forest_share
+                unlabelled[:, :c] += others * (fused.plain.mean(with_one(columns)) - unlabelled[:, :c])
             said = [mixture(columns, some, familiar) for some in (answers, unlabelled)]
         new, old = (self._in_units(self.scale.both(one * self.scale.scale + self.scale.shift), target) for one in said)
         return np.column_stack([new, new - old])
@@ -213,6 +215,8 @@ class Explanation:
         for share, process, inverse, residuals in self._experts(output):
             row = process.covariances(whole, shared, output)[0]
             pull += share * (row * residuals if inverse is None else (row @ inverse) * residuals)
+        if fused.forest is not None:
+            pull += fused.forest_share * self._pull_of_trees(whole)
         order = np.argsort(-alike, kind="stable")
         return self.labelled[order], alike[order], (pull * self._unit(answer, blend, output))[order]
 
@@ -231,16 +235,29 @@ class Explanation:
             z = (answer.classes == output) - answer.chances.frequency[output]
             z /= answer.chances.unit[output]
         else:
-            assert isinstance(answer, (RankingAnswer, RegressionAnswer, BinaryAnswer))
-            z = (answer.values - answer.values.mean()) / answer.values.std()
+            z = self._labels()
         rest = z - fused.process.mean(fused.labelled.base)[:, output]
         found: list[tuple[float, Process, Array | None, Array]] = [
-            (1 - fused.plain_share, fused.process, fused.middles[output], rest)
+            (1 - fused.plain_share - fused.forest_share, fused.process, fused.middles[output], rest)
         ]
         if fused.plain is not None:
             rest = z - fused.plain.mean(fused.labelled.base)[:, output]
             found.append((fused.plain_share, fused.plain, self._inverse(fused.plain, rest), rest))
         return found
+
+    def _labels(self) -> Array:
+        """Return values, mean 0 and deviation 1."""
+        assert isinstance(self.answer, (RankingAnswer, RegressionAnswer, BinaryAnswer))
+        return (self.answer.values - self.answer.values.mean()) / self.answer.values.std()
+
+    def _pull_of_trees(self, whole: Features) -> Array:
+        """Return each label's weight in what trees say of an item, times what it is beyond the plain mean function."""
+        assert self.answer is not None
+        fused = self.answer.fused
+        assert fused.forest is not None
+        assert fused.plain is not None
+        weights = fused.forest.weights(fused.seen_by_trees(whole), fused.seen_by_trees(fused.labelled))[0]
+        return weights * (self._labels() - fused.plain.mean(whole.base)[0, 0])
 
     def _inverse(self, process: Process, residuals: Array) -> Array:
         """Return K^-1 of the plain process, which nobody else needs; K times the duals are the residuals."""

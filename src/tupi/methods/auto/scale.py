@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tupi.embedding.restoring import in_scale
 from tupi.inputs.groups import Groups
+from tupi.inputs.problem import Problem
 
 MOST_LOG_ODDS = np.log(999)  # of two classes: whoever says 1e-15 does not know it, and would outweigh everyone else
 Array = NDArray[np.float64]
@@ -36,6 +37,13 @@ class Scale:
     shift: Array
     probabilities: bool
     groups: Groups | None = None
+
+    @classmethod
+    def of(cls, problem: Problem, scale: Array, shift: Array, groups: Groups | None = None) -> Scale:
+        """Return that of a problem, given how all its standardised columns become predictions."""
+        given = problem.are_probabilities
+        one = slice(1, None) if given and len(scale) == 2 else slice(None)
+        return cls(problem.task, scale[one], shift[one], given, groups)
 
     @property
     def two(self) -> bool:

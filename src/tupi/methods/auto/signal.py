@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -123,46 +124,75 @@ def signal_share(f: Array, related: Sequence[NDArray[np.floating]], k: int, resi
         return SignalShare(1.0, float("nan"))
     strength = [np.linalg.norm(unit.T @ f) / np.linalg.norm(unit) for unit in units]
     by_strength = np.argsort(strength, kind="stable")
-    groups = [np.hstack([units[i] for i in by_strength[start::m]]) for start in range(m)]
+    looks = Looks([np.hstack([units[i] for i in by_strength[start::m]]) for start in range(m)])
     out = sets_left_out(m)
-    r, *r_less = in_order(lambda some: float(np.mean(explained(f, _without(groups, some), k))), [(), *out])
+
+    def explained_without(some: Sequence[int]) -> float:
+        return float(np.mean(explained(f, looks.without(some), k, looks.products_without(some))))
+
+    r, *r_less = in_order(explained_without, [(), *out])
     if r == 0.0:
         return SignalShare(1.0, 0.0)
     nu = resampled_error_share(r, r_less, out, m)
     # p may be smoother than the averages that r was measured by; an item's own f is a small part of it, hence 1 - r.
     residual = max(1 - r, residual, 1e-12)
-    credible = nu >= LEAST_SIGN * residual and r >= least * agreement(groups, k)
+    credible = nu >= LEAST_SIGN * residual and r >= least * agreement(looks, k)
     return SignalShare(float(np.clip(1 - min(nu, MAX_ERROR * r) / residual, 0.0, 1.0)), r, credible)
 
 
-def agreement(groups: Sequence[NDArray[np.floating]], k: int) -> float:
+@dataclass(frozen=True, eq=False)
+class Looks:
+    """Groups of columns of a sample, some of which are left out in turn; each a view, or columns of all views."""
+
+    columns: Sequence[NDArray[np.floating]]
+
+    @cached_property
+    def products(self) -> Array:
+        """The products of all columns with one another, of which any set of groups has a part."""
+        return _products(_pooled(np.hstack(self.columns)))
+
+    def without(self, some: Sequence[int]) -> NDArray[np.floating]:
+        """Return the columns of all groups but some."""
+        return np.hstack([X for i, X in enumerate(self.columns) if i not in some])
+
+    def products_without(self, some: Sequence[int]) -> Array:
+        """Return the products of these columns."""
+        kept = np.concatenate([np.full(X.shape[1], i not in some) for i, X in enumerate(self.columns)])
+        return self.products[np.ix_(kept, kept)]
+
+
+def agreement(looks: Looks, k: int) -> float:
     """Return how well groups of columns explain one another: the mean share of each one's first principal direction."""
 
     def of_others(i: int) -> float:
-        return float(explained(_first_direction(groups[i]), _without(groups, (i,)), k)[0])
+        first = _first_direction(looks.columns[i])
+        return float(explained(first, looks.without((i,)), k, looks.products_without((i,)))[0])
 
-    return float(np.mean(list(in_order(of_others, range(len(groups))))))
-
-
-def _without(groups: Sequence[NDArray[np.floating]], some: Sequence[int]) -> NDArray[np.floating]:
-    return np.hstack([X for i, X in enumerate(groups) if i not in some])
+    return float(np.mean(list(in_order(of_others, range(len(looks.columns))))))
 
 
 def _first_direction(X: NDArray[np.floating]) -> Array:
-    return X @ _principal_directions(X)[1][:, :1]
+    return X @ _principal_directions(_products(X))[1][:, :1]
 
 
-def explained(f: Array, X: NDArray[np.floating], k: int) -> Array:
+def explained(f: Array, X: NDArray[np.floating], k: int, products: Array | None = None) -> Array:
     """Return for each column of f the share of its variance that the k nearest other items by X explain."""
-    return explained_by(f, *sampled_neighbors(X, k))
+    return explained_by(f, *sampled_neighbors(X, k, products))
 
 
-def sampled_neighbors(X: NDArray[np.floating], k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return some items, and for each its k nearest others among a sample."""
+def _pooled(X: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Return the items of a sample among which neighbours are looked for."""
+    return X[evenly(len(X), POOL)].astype(np.float32)
+
+
+def sampled_neighbors(
+    X: NDArray[np.floating], k: int, products: Array | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return some items, and for each its k nearest others among a sample; products of columns may be known."""
     pool = evenly(len(X), POOL)
     queries = evenly(len(pool), QUERIES)
-    X = X[pool].astype(np.float32)
-    directions = leading_directions(X)
+    X = _pooled(X)
+    directions = leading_directions(X, products)
     X = X if directions is None else X @ directions
     anyone = np.ones((len(X), 1), bool)
     distances = Anchors(X, anyone, np.array([0, X.shape[1]])).distances(Points(X[queries], anyone[queries]))
@@ -170,20 +200,25 @@ def sampled_neighbors(X: NDArray[np.floating], k: int) -> tuple[NDArray[np.int64
     return pool[queries], pool[nearest(distances, min(k, len(X) - 1), equal_below(distances))[0]]
 
 
-def leading_directions(X: NDArray[np.floating]) -> NDArray[np.floating] | None:
+def leading_directions(X: NDArray[np.floating], products: Array | None = None) -> NDArray[np.floating] | None:
     """Return the leading principal directions of rows, shape (d, k); None if there are few columns anyway."""
     if X.shape[1] <= DIMENSIONS:
         return None
-    values, directions = _principal_directions(X)
+    values, directions = _principal_directions(_products(X) if products is None else products)
     enough = int(np.searchsorted(np.cumsum(values), KEPT * values.sum())) + 1
     return directions[:, : min(enough, DIMENSIONS)].astype(X.dtype)
 
 
-def _principal_directions(X: NDArray[np.floating]) -> tuple[Array, Array]:
-    """Return variances and directions of a sample of rows, largest first."""
+def _products(X: NDArray[np.floating]) -> Array:
+    """Return the products of centred columns with one another, by a sample of rows."""
     sample = X[evenly(len(X), FITTED)].astype(np.float64)
     sample -= sample.mean(axis=0)
-    values, directions = np.linalg.eigh(sample.T @ sample)
+    return np.asarray(sample.T @ sample)
+
+
+def _principal_directions(products: Array) -> tuple[Array, Array]:
+    """Return variances and directions, largest first, given the products of centred columns."""
+    values, directions = np.linalg.eigh(products)
     return values[::-1], directions[:, ::-1]
 
 

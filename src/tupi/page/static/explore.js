@@ -2,11 +2,11 @@
 import { getJSON } from "./api.js";
 import { VirtualList } from "./list.js";
 import { Figures } from "./plots.js";
-import { $, amount, make, number, percent } from "./words.js";
+import { $, amount, level, make, number } from "./words.js";
 
 const FIGURES_EVERY = 250; // milliseconds between drawings while steps stream in
 
-export function explore(facts, ranking, items, news, gained) {
+export function explore(facts, ranking, items, news, gained, open) {
   const grids = { lam: facts.lams, sigma_w2: facts.sigma_w2s };
   const figures = new Figures(facts, ranking);
   let ready = false;
@@ -27,6 +27,7 @@ export function explore(facts, ranking, items, news, gained) {
     label: "Items in ranked order",
     rowHeight: 44,
     render: (element, index) => items.fill(element, order[index], ranking, false, null),
+    choose: (index) => open(order[index]),
   });
 
   const controls = () => {
@@ -64,7 +65,7 @@ export function explore(facts, ranking, items, news, gained) {
       parts.push(`Weights of the views: ${facts.views.map((view, k) => `${view} ${number(step.weights[k])}`).join(", ")}.`);
     }
     if (step.accuracy !== null && step.accuracy !== undefined) {
-      parts.push(`On the labels, ${facts.metric} is ${percent(step.accuracy)}; it was ${percent(path.steps[0].accuracy)} before.`);
+      parts.push(`On the labels, ${facts.metric} is ${level(facts, step.accuracy)}; it was ${level(facts, path.steps[0].accuracy)} before.`);
     }
     return [...parts, ...(step.notes ?? [])].join(" ");
   };
@@ -141,11 +142,11 @@ export function explore(facts, ranking, items, news, gained) {
     }
     const scores = [...known.values()].map((cell) => cell.score);
     const [low, high] = [Math.min(...scores), Math.max(...scores)];
-    for (const button of cells.flat()) fillHeat(button, known.get(button.dataset.cell), low, high, ranking.look);
+    for (const button of cells.flat()) fillHeat(button, known.get(button.dataset.cell), low, high, ranking.look, facts);
     const left = cells.flat().length - known.size;
     const best = [...known.values()].filter(({ score }) => score === high);
     const where = best.map(({ lam, sigma_w2, t }) => `λ ${lam}, σw² ${sigma_w2} at step ${t}`);
-    const found = where.length ? `${left ? "The best so far" : "The best"}, ★, is ${percent(high)}: ${where.slice(0, 3).join("; ")}${where.length > 3 ? `; and ${where.length - 3} more` : ""}.` : "";
+    const found = where.length ? `${left ? "The best so far" : "The best"}, ★, is ${level(facts, high)}: ${where.slice(0, 3).join("; ")}${where.length > 3 ? `; and ${where.length - 3} more` : ""}.` : "";
     const waiting = left ? `${amount(left, "cell")} of ${cells.flat().length} ${left === 1 ? "is" : "are"} being computed and ${left === 1 ? "says" : "say"} “wait”.` : "";
     $("heat-words").textContent = [found, waiting].filter(Boolean).join(" ");
   };
@@ -187,7 +188,7 @@ export function explore(facts, ranking, items, news, gained) {
 
   $("map-steps").textContent = facts.map_steps;
 
-  const open = async () => {
+  const show = async () => {
     if (ranking.decided) ranking.set({}); // a decision has none of what is shown here
     draw();
     heatSoon();
@@ -200,7 +201,7 @@ export function explore(facts, ranking, items, news, gained) {
       $("explore-words").textContent = problem.message;
     }
   };
-  return { draw, open };
+  return { draw, open: show };
 }
 
 function heatCell(lam, sigma_w2, ranking) {
@@ -210,17 +211,17 @@ function heatCell(lam, sigma_w2, ranking) {
   return button;
 }
 
-function fillHeat(button, best, low, high, look) {
+function fillHeat(button, best, low, high, look, facts) {
   const [lam, width] = button.dataset.cell.split("|");
   const here = Number(lam) === look.lam && Number(width) === look.sigma_w2;
   button.best = best;
   const isBest = best?.score === high;
-  button.textContent = best ? `${percent(best.score)}${isBest ? " ★" : ""}` : "wait";
+  button.textContent = best ? `${level(facts, best.score)}${isBest ? " ★" : ""}` : "wait";
   button.classList.toggle("pending", !best);
   button.classList.toggle("best", isBest);
   button.ariaCurrent = here ? "true" : null;
   // One cell is in the order of the tab key; arrow keys lead to the others.
   if (!button.closest("table").contains(document.activeElement)) button.tabIndex = here ? 0 : -1;
-  button.ariaLabel = `λ ${lam}, σw² ${width}: ${best ? `${percent(best.score)} at step ${best.t}${isBest ? ", the best" : ""}` : "not computed yet"}`;
+  button.ariaLabel = `λ ${lam}, σw² ${width}: ${best ? `${level(facts, best.score)} at step ${best.t}${isBest ? ", the best" : ""}` : "not computed yet"}`;
   button.style.setProperty("--heat", best ? (high > low ? ((best.score - low) / (high - low)).toFixed(3) : "0.5") : "0");
 }

@@ -1,11 +1,12 @@
 // What the method that is shown gained, by the labels, and what is known of each view in its result.
 import { getJSON } from "./api.js";
-import { $, capital, make, number, points } from "./words.js";
+import { $, capital, difference, make, number } from "./words.js";
 
 export class Gained extends EventTarget {
   constructor(facts, ranking, news) {
     super();
     Object.assign(this, { facts, ranking, news, said: null, views: null, about: "", asked: "" });
+    $("find-worth").addEventListener("click", () => this.findWorth());
     ranking.addEventListener("change", () => this.refresh());
     news.addEventListener("change", () => this.refresh());
   }
@@ -41,12 +42,29 @@ export class Gained extends EventTarget {
   draw() {
     for (const place of document.querySelectorAll(".gained")) {
       place.hidden = !this.mine;
-      if (this.mine) fill(place, this.said, this.ranking.look.method);
+      if (this.mine) fill(place, this.said, this.ranking.look.method, this.facts);
     }
     if (this.mine && this.said.judged) document.body.dataset.judged = this.said.labels; // for whoever measures or tests
     const rows = this.rows();
     $("views-worth").hidden = !rows;
-    if (rows) table($("views-table"), rows);
+    if (!rows) return;
+    table($("views-table"), rows);
+    const told = rows.find((row) => row.kind)?.kind;
+    $("worth-words").textContent = `${WORTH[told] ?? ""} ${LINKS}`.trim();
+    // What takes long is found out when somebody asks; steps of the paper's method have nobody to ask.
+    $("worth-more").hidden = Boolean(told) || this.ranking.hasSteps();
+  }
+
+  async findWorth() {
+    $("worth-state").textContent = "Fitting again without each view…";
+    try {
+      const method = this.ranking.look.method;
+      this.views = await getJSON(`/api/views?${new URLSearchParams({ method, worth: 1 })}`);
+      $("worth-state").textContent = "";
+    } catch (problem) {
+      $("worth-state").textContent = problem.message;
+    }
+    this.draw();
   }
 
   // What is known of each view: of a step from the step itself, of other results from the server.
@@ -61,13 +79,19 @@ export class Gained extends EventTarget {
   }
 }
 
-function fill(place, said, method) {
+const WORTH = {
+  gain: "The worth of a view is how much is gained over the answer without it, with a 95% interval; labels that were left out judge both.",
+  explains: "There are too few labels to say what a view is worth. Told instead is how much of the differences between the initial scores each explains by itself.",
+};
+const LINKS = "The link of a view is how much the scores depend on it, from 0 to 1 (normalised HSIC), before and after. A small p says that it is no accident.";
+
+function fill(place, said, method, facts) {
   const { verdict, evidence } = said;
   const parts = [];
   if (verdict) parts.push(make("p", { className: `verdict ${verdict.kind}` }, verdict.head));
   if (evidence) {
     parts.push(make("p", {}, evidence.sentence));
-    if (evidence.low !== null && evidence.low !== evidence.high) parts.push(interval(evidence));
+    if (evidence.low !== null && evidence.low !== evidence.high) parts.push(interval(evidence, facts));
   } else if (!said.judged) parts.push(make("p", {}, "The answers are being asked what they say of it…"));
   else parts.push(make("p", {}, "There are no labels, so nothing here says whether these scores are better."));
   if (verdict && verdict.kind !== "use") parts.push(make("p", {}, capital(verdict.step))); // else the head says it
@@ -79,7 +103,7 @@ function fill(place, said, method) {
 }
 
 // A line from the low to the high end of an interval, a dot at the gain, and a mark at zero.
-export function interval({ low, gain, high }) {
+export function interval({ low, gain, high }, facts) {
   const reach = Math.max(Math.abs(low), Math.abs(high), Number.MIN_VALUE) * 1.1;
   const at = (value) => `${(50 + (50 * value) / reach).toFixed(2)}%`;
   const part = (className, style) => {
@@ -88,7 +112,7 @@ export function interval({ low, gain, high }) {
     return element;
   };
   const place = make("div", { className: "interval", role: "img" });
-  place.setAttribute("aria-label", `Gain ${points(gain ?? 0)} points, between ${points(low)} and ${points(high)}`);
+  place.setAttribute("aria-label", `Gain ${difference(facts, gain ?? 0)}, between ${difference(facts, low)} and ${difference(facts, high)}`);
   place.append(
     part("zero", {}),
     part("range", { left: at(low), width: `${((50 * (high - low)) / reach).toFixed(2)}%` }),
@@ -103,6 +127,7 @@ function table(place, rows) {
   const has = (name) => rows.some((row) => known(row[name]));
   const columns = [
     ["view", (row) => row.view],
+    ...(has("worth") ? [[rows.some(({ kind }) => kind === "gain") ? "worth" : "explains", (row) => row.worth ?? "unknown"]] : []),
     ["link before", (row) => number(row.before)],
     ["link after", (row) => number(row.after)],
     ...(has("p_value") ? [["p of no link", (row) => number(row.p_value)]] : []),

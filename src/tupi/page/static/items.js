@@ -1,14 +1,45 @@
 // One item in a list: made once, and filled with other numbers whenever those change.
-import { count, make, number, places } from "./words.js";
+import { count, make, number as fine, places, rough, signed } from "./words.js";
 
 export class Items {
-  constructor(facts, names) {
-    this.facts = facts;
-    this.names = names;
+  constructor(facts, names, titles, groups) {
+    Object.assign(this, { facts, names, titles, groups });
+    this.ranked = facts.task === "ranking"; // else the values themselves mean something
   }
 
   name(item) {
     return this.names ? this.names[item] : String(item);
+  }
+
+  // What people call it: its title if it has one.
+  title(item) {
+    return this.titles?.[item] || this.name(item);
+  }
+
+  // Whether some text, in small letters, is in its id or title, and whether it is all of one.
+  matches(item, text) {
+    this.texts ??= Array.from({ length: this.facts.n }, (_, k) => [this.name(k), this.titles?.[k] ?? ""].map((one) => one.toLowerCase()));
+    const [name, title] = this.texts[item];
+    return name === text || title === text ? "whole" : name.includes(text) || title.includes(text) ? "part" : "";
+  }
+
+  group(item) {
+    return this.groups ? this.groups.names[this.groups.number[item]] : "";
+  }
+
+  // How far an item moved: by places in a ranking, by its value elsewhere.
+  moved(item, ranking) {
+    if (this.ranked) return places(ranking.initial.rank[item] - ranking.shown.rank[item]);
+    const change = ranking.shown.score[item] - ranking.initial.score[item];
+    const text = change ? rough(Math.abs(change)) : "same";
+    return { sign: change > 0 ? "▲" : change < 0 ? "▼" : "", text, long: change ? `changed by ${signed(change)}` : "same" };
+  }
+
+  // The class that is likeliest, before and after, where it changed.
+  turned(item, ranking) {
+    const [before, after] = [ranking.initial.top, ranking.shown.top];
+    if (!before || !after || before[item] === after[item]) return "";
+    return `${this.facts.classes[before[item]]} → ${this.facts.classes[after[item]]}`;
   }
 
   picture(item, size) {
@@ -21,20 +52,23 @@ export class Items {
     const { parts } = element;
     const before = ranking.initial.rank[item];
     const after = ranking.shown.rank[item];
-    const move = places(before - after);
-    const name = this.name(item);
+    const move = this.moved(item, ranking);
+    const [title, group, turned] = [this.title(item), this.group(item), this.turned(item, ranking)];
+    const name = [title, group && `${this.facts.group} ${group}`, turned].filter(Boolean).join(" · ");
     if (parts.image && parts.image.item !== item) {
       parts.image.item = item;
       parts.image.src = `/api/image/${item}`;
     }
     parts.rank.textContent = count(after);
     parts.name.textContent = name;
-    parts.name.title = name;
+    parts.name.title = title === this.name(item) ? name : `${name} (${this.name(item)})`;
     parts.move.textContent = `${move.sign} ${move.text}`;
     parts.move.className = `move ${move.sign === "▲" ? "up" : move.sign === "▼" ? "down" : ""}`;
     if (parts.before) {
-      parts.before.textContent = count(before);
-      parts.score.textContent = `${number(ranking.initial.score[item])} → ${number(ranking.shown.score[item])}`;
+      const number = this.ranked ? fine : rough;
+      const [was, now] = [number(ranking.initial.score[item]), number(ranking.shown.score[item])];
+      parts.before.textContent = this.ranked ? count(before) : was;
+      parts.score.textContent = this.ranked ? `${was} → ${now}` : now;
     }
     element.classList.toggle("found", item === found);
     element.setAttribute("aria-label", `${name}: rank ${count(after)}, was ${count(before)}, ${move.long}`);
@@ -78,8 +112,9 @@ export class Items {
 
   header(place) {
     const cells = ["rank", ...(this.facts.has_pictures ? ["picture"] : []), "item", "before", "moved", "score"];
+    const words = this.ranked ? {} : { moved: "change", score: "after" };
     const header = make("div", { className: `row header${this.facts.has_pictures ? " pictures" : ""}`, ariaHidden: "true" });
-    header.append(...cells.map((cell) => make("span", { className: cell === "item" ? "name" : cell }, cell === "picture" ? "" : cell)));
+    header.append(...cells.map((cell) => make("span", { className: cell === "item" ? "name" : cell }, cell === "picture" ? "" : (words[cell] ?? cell))));
     place.append(header);
   }
 }

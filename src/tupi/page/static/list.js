@@ -1,16 +1,19 @@
 // A list of many items of which only those in sight exist; rows or a grid of cards, all of one height.
 
 export class VirtualList {
-  constructor(place, { label, render, rowHeight, cardWidth, cardHeight }) {
+  constructor(place, { label, render, choose, rowHeight, cardWidth, cardHeight }) {
     this.options = { rowHeight, cardWidth, cardHeight };
     this.render = render;
+    this.choose = choose;
+    this.active = 0; // the place that arrow keys lead to
+    this.id = place.id;
     this.count = 0;
     this.grid = false;
     this.pool = [];
     this.box = document.createElement("div");
     this.box.className = "virtual";
     this.box.tabIndex = 0;
-    this.box.setAttribute("role", "list");
+    this.box.setAttribute("role", "listbox");
     this.box.setAttribute("aria-label", label);
     this.space = document.createElement("div");
     this.space.className = "space";
@@ -18,11 +21,48 @@ export class VirtualList {
     this.box.append(this.space);
     place.append(this.box);
     this.box.addEventListener("scroll", () => this.paint(), { passive: true });
+    this.box.addEventListener("keydown", (event) => this.press(event));
+    this.box.addEventListener("click", (event) => {
+      const element = event.target.closest("[role=option]");
+      if (!element) return;
+      this.move(element.index, false);
+      this.choose(element.index);
+    });
     new ResizeObserver(() => this.refresh()).observe(this.box);
+  }
+
+  press(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const { columns } = this;
+    const page = Math.max(1, Math.floor(this.box.clientHeight / this.height) - 1) * columns;
+    const steps = {
+      ArrowDown: columns, ArrowUp: -columns, ArrowRight: 1, ArrowLeft: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity,
+    };
+    if (event.key in steps) this.move(this.active + steps[event.key]);
+    else if (event.key === "Enter" || event.key === " ") this.choose(this.active);
+    else return;
+    event.preventDefault();
+  }
+
+  move(place, reveal = true) {
+    this.active = Math.min(Math.max(place, 0), this.count - 1);
+    if (reveal) this.reveal(this.active);
+    this.mark();
+  }
+
+  // Says which of the items in sight is the one that Enter opens.
+  mark() {
+    for (const element of this.pool) {
+      const here = !element.hidden && element.index === this.active;
+      element.classList.toggle("active", here);
+      element.setAttribute("aria-selected", String(here));
+      if (here) this.box.setAttribute("aria-activedescendant", element.id);
+    }
   }
 
   set(count, grid = this.grid) {
     this.count = count;
+    this.active = Math.min(this.active, Math.max(0, count - 1));
     if (grid !== this.grid) {
       this.grid = grid;
       this.box.scrollTop = 0;
@@ -61,7 +101,8 @@ export class VirtualList {
     const needed = last - first;
     while (this.pool.length < rows * columns) {
       const element = document.createElement("div");
-      element.setAttribute("role", "listitem");
+      element.setAttribute("role", "option");
+      element.id = `${this.id}-${this.pool.length}`;
       element.className = this.grid ? "card" : "row";
       this.space.append(element);
       this.pool.push(element);
@@ -90,5 +131,6 @@ export class VirtualList {
       element.setAttribute("aria-setsize", this.count);
       this.render(element, place, this.grid);
     }
+    this.mark();
   }
 }

@@ -5,6 +5,7 @@ import { explore } from "./explore.js";
 import { Gained } from "./gained.js";
 import { Items } from "./items.js";
 import { overview } from "./overview.js";
+import { panel } from "./panel.js";
 import { Ranking } from "./ranking.js";
 import { teach } from "./teach.js";
 import { $, amount, make } from "./words.js";
@@ -45,19 +46,24 @@ async function start() {
   const [facts, status] = await Promise.all([getJSON("/api/facts"), getJSON("/api/status")]);
   news.status = status;
   const first = kept(facts);
-  const [initial, ids] = await Promise.all([
+  const [initial, ids, titles, grouped] = await Promise.all([
     getFrame(`/api/initial?column=${first.column ?? 0}`),
     facts.has_ids ? getFrame("/api/ids") : null,
+    facts.titles ? getFrame("/api/titles") : null,
+    facts.group ? getFrame("/api/groups") : null,
   ]);
+  const groups = grouped && { number: grouped.number, names: names(grouped) };
   const views = facts.views.length;
-  $("about").textContent = `${amount(facts.n, "item")}, ${amount(views, "view")}`;
+  const queries = groups ? `, ${amount(groups.names.length, facts.group)}` : "";
+  $("about").textContent = `${amount(facts.n, "item")}, ${amount(views, "view")}${queries}`;
   document.title = `tupi: ${amount(facts.n, "item")}`;
-  const ranking = new Ranking(facts, initial, status.labels);
-  const items = new Items(facts, ids && names(ids));
+  const ranking = new Ranking(facts, initial, status.labels, groups);
+  const items = new Items(facts, ids && names(ids), titles && names(titles), groups);
   const gained = new Gained(facts, ranking, news);
+  const open = panel(facts, ranking, items);
   const parts = {
-    overview: overview(facts, ranking, items),
-    explore: explore(facts, ranking, items, news, gained),
+    overview: overview(facts, ranking, items, open),
+    explore: explore(facts, ranking, items, news, gained, open),
     teach: teach(facts, items, news),
     decide: decide(ranking, news, async () => {
       ranking.showDecision(await getFrame(`/api/decided?column=${ranking.look.column}`));

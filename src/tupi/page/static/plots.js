@@ -4,6 +4,7 @@ import { movers } from "./ranking.js";
 import { number } from "./words.js";
 
 const MOST_POINTS = 1000; // more make each move of a slider slow, and become a picture instead
+const TOUCHED = matchMedia("(hover: none), (pointer: coarse)").matches; // buttons would lie over the legend
 let loading = null;
 
 // Plotly is large: it is fetched when the first figure is.
@@ -41,7 +42,7 @@ export class Figures {
     const place = document.getElementById(`plot-${name}`);
     this.drawn[name] = { data, layout };
     place.style.height = `${layout.height}px`;
-    return this.plotly.react(place, data, inPageColours(layout), this.facts.config);
+    return this.plotly.react(place, data, inPageColours(layout), { ...this.facts.config, ...(TOUCHED && { displayModeBar: false }) });
   }
 
   say(name, words) {
@@ -107,7 +108,7 @@ export class Figures {
   scores(step) {
     const { scatter } = this.patterns;
     const { initial } = this.ranking;
-    const moved = [1, -1].flatMap((sign) => movers(initial.rank, step.rank, sign, 10).map(({ item }) => item));
+    const moved = [1, -1].flatMap((sign) => movers(initial.rank.length, (item) => initial.rank[item] - step.rank[item], sign, 10).map(({ item }) => item));
     const [line, points, marked] = scatter.data;
     const pick = (values, chosen) => Array.from(chosen, (item) => values[item]);
     const hover = { text: null, hovertemplate: "before %{x:.4~g}<br>after %{y:.4~g}<extra></extra>" };

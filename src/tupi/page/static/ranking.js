@@ -5,9 +5,10 @@ const MEMORY = 160 * 2 ** 20; // bytes of steps to keep
 const INITIAL = "initial";
 
 export class Ranking extends EventTarget {
-  constructor(facts, initial, labels) {
+  constructor(facts, initial, labels, groups) {
     super();
     this.facts = facts;
+    this.groups = groups; // which items are ranked among themselves, if not all are
     this.initial = initial;
     this.client = crypto.randomUUID();
     this.paths = new Map();
@@ -150,26 +151,26 @@ export class Ranking extends EventTarget {
   }
 
   order(step) {
-    return (step.order ??= orderOf(step.rank));
+    return (step.order ??= this.groups ? orderOf(this.groups.number, orderOf(step.rank)) : orderOf(step.rank));
   }
 }
 
-// Items by rank; ranks are places from 1, and equal scores share one.
-export function orderOf(rank) {
+// Items by rank (places from 1; equal scores share one) or by group, in their old order where these are equal.
+export function orderOf(rank, items = rank.keys()) {
   const next = new Int32Array(rank.length + 2);
   for (const place of rank) next[place + 1] += 1;
   for (let k = 1; k < next.length; k += 1) next[k] += next[k - 1];
   const order = new Int32Array(rank.length);
-  for (let item = 0; item < rank.length; item += 1) order[next[rank[item]]++] = item;
+  for (const item of items) order[next[rank[item]]++] = item;
   return order;
 }
 
-// The items that moved most, up or down (sign 1 or -1), biggest move first.
-export function movers(before, after, sign, top) {
+// The items that moved most, up or down (sign 1 or -1), biggest move first; `by` is how far one moved.
+export function movers(n, by, sign, top) {
   const best = [];
   let least = 0;
-  for (let item = 0; item < before.length; item += 1) {
-    const moved = sign * (before[item] - after[item]);
+  for (let item = 0; item < n; item += 1) {
+    const moved = sign * by(item);
     if (moved <= least) continue;
     let k = best.length;
     while (k > 0 && best[k - 1].moved < moved) k -= 1;

@@ -4,13 +4,16 @@ const whole = new Intl.NumberFormat("en");
 
 export const count = (n) => whole.format(n);
 
-export const amount = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
+const plural = (noun) => (/[^aeiou]y$/.test(noun) ? `${noun.slice(0, -1)}ies` : `${noun}s`);
+
+export const amount = (n, noun) => `${count(n)} ${n === 1 ? noun : plural(noun)}`;
 
 export const number = (value) => (value === null || value === undefined ? "unknown" : String(Number(value.toPrecision(4))));
 
-export const percent = (value) => `${(100 * value).toFixed(1)}%`;
+// With as many digits as a column of a list has room for.
+export const rough = (value) => String(Number(value.toPrecision(3)));
 
-export const points = (value) => `${value >= 0 ? "+" : "−"}${Math.abs(100 * value).toFixed(1)}`;
+export const percent = (value) => `${(100 * value).toFixed(1)}%`;
 
 export const capital = (sentence) => sentence.charAt(0).toUpperCase() + sentence.slice(1);
 
@@ -19,6 +22,13 @@ export function places(moved) {
   const way = moved > 0 ? "up" : "down";
   return { sign: moved > 0 ? "▲" : "▼", text: count(Math.abs(moved)), long: `${way} ${amount(Math.abs(moved), "place")}` };
 }
+
+// How values of the metric of a page are said: shares as per cent, others as they are.
+export const level = (facts, value) => (facts.factor === 100 ? percent(value) : value.toFixed(3));
+
+export const difference = (facts, value) => `${value >= 0 ? "+" : "−"}${Math.abs(facts.factor * value).toFixed(facts.factor === 100 ? 1 : 3)}${facts.unit ? ` ${facts.unit}` : ""}`;
+
+export const signed = (value) => `${value > 0 ? "+" : value < 0 ? "−" : ""}${number(Math.abs(value))}`;
 
 export const $ = (id) => document.getElementById(id);
 

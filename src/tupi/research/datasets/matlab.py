@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +30,26 @@ def read_mat(source: Path | bytes, name: str, variables: tuple[str, ...]) -> dic
         What the file must hold.
     """
     file: Any = io.BytesIO(source) if isinstance(source, bytes) else source
-    try:
+    with _readable(name):
         content = scipy.io.loadmat(file, variable_names=list(variables))
-    except (ValueError, NotImplementedError, zlib.error, scipy.io.matlab.MatReadError) as error:
-        raise InputError(f"{name}: found no readable MATLAB file ({error})") from error
     missing = [variable for variable in variables if variable not in content]
     if missing:
         raise InputError(f"{name}: found no variable {', '.join(missing)}, {', '.join(variables)} are needed")
     return {variable: content[variable] for variable in variables}
+
+
+def has_variable(path: Path, name: str, variable: str) -> bool:
+    """Return whether a MATLAB file holds a variable; ``name`` is the file's, for the error."""
+    with _readable(name):
+        return any(found == variable for found, _, _ in scipy.io.whosmat(path))
+
+
+@contextmanager
+def _readable(name: str) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, NotImplementedError, zlib.error, scipy.io.matlab.MatReadError) as error:
+        raise InputError(f"{name}: found no readable MATLAB file ({error})") from error
 
 
 def read_zip_member(archive: Path, member: str) -> bytes:

@@ -9,8 +9,11 @@ from tupi.methods.retrain import Retrain
 from tupi.research.experiments.accuracy import Accuracy, compared
 from tupi.research.experiments.combination import Combination
 from tupi.research.experiments.experiment import Experiment
-from tupi.research.experiments.protocol import COMPARISONS, SVM_ONLY
-from tupi.research.experiments.readings import Readings
+from tupi.research.experiments.invdyn import InvDyn
+from tupi.research.experiments.networks import Networks
+from tupi.research.experiments.protocol import APART, BY_RANK, COMPARISONS, SVM_ONLY, WHOLE
+from tupi.research.experiments.readings import Draws, Readings
+from tupi.research.experiments.remarks import Remarks
 from tupi.research.experiments.scaling import Scaling
 from tupi.research.experiments.significance import Significance
 from tupi.research.experiments.surface import Surface
@@ -31,7 +34,16 @@ EXPERIMENTS: Mapping[str, tuple[Experiment, ...]] = {
     "surface": (Surface(protocol=SVM_ONLY), Surface()),
     "combination": (Combination(protocol=SVM_ONLY), Combination()),
     "unlabelled": (Unlabelled(protocol=SVM_ONLY),),
-    "readings": (Readings(protocol=SVM_ONLY), Readings(protocol=COMPARISONS)),
+    "readings": (
+        Readings(protocol=SVM_ONLY),
+        Readings(protocol=COMPARISONS),
+        Draws(protocol=APART),
+        Draws(protocol=BY_RANK),
+        Draws(protocol=WHOLE),
+    ),
+    "invdyn": (InvDyn(protocol=SVM_ONLY),),
+    "remarks": (Remarks(protocol=SVM_ONLY),),
+    "networks": (Networks(protocol=SVM_ONLY),),
     "scaling": (Scaling(),),
 }
 

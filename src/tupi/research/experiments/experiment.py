@@ -16,6 +16,8 @@ from tupi.research.experiments.protocol import PROTOCOL, Protocol, Trial, initia
 from tupi.research.experiments.sources import dataset_of, source_of
 from tupi.research.experiments.store import Cell, Store
 
+NETWORK_SEEDS = 5  # where rank networks take part: these take most of the time
+
 
 @dataclass(frozen=True)
 class Experiment(ABC):
@@ -31,6 +33,8 @@ class Experiment(ABC):
     title: ClassVar[str]
     datasets: ClassVar[tuple[str, ...]]
     parallel: ClassVar[bool] = True  # False where time is what is measured
+    command: ClassVar[str] = ""  # what `tupi reproduce` calls it, where that is not its name
+    most_seeds: ClassVar[int | None] = None  # where an experiment only explains another one
 
     protocol: Protocol = PROTOCOL
 
@@ -40,12 +44,14 @@ class Experiment(ABC):
         return f"{self.name}-{self.protocol.name}"
 
     def cells(self, datasets: Sequence[str], seeds: Sequence[int]) -> list[Cell]:
-        """Return the cells on these datasets: all targets under all seeds."""
+        """Return the cells on these datasets: all targets under all seeds, or under as many as the experiment takes."""
+        most = NETWORK_SEEDS if "network" in self.protocol.rankers else None
+        most = self.most_seeds if most is None else min(most, self.most_seeds or most)
         return [
             Cell(self.label, dataset, target, seed)
             for dataset in datasets
             if dataset in self.datasets
-            for seed in seeds
+            for seed in seeds[:most]
             for target in self.targets(dataset)
         ]
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.embedding.prepared import Prepared
+from tupi.embedding.relevance import normal_quantiles
 from tupi.inputs.labels import Labels, Pairs, Values, labelled_items, relabel
 from tupi.inputs.problem import make_problem
 from tupi.judging.metrics import metric_of
@@ -42,17 +43,30 @@ class Protocol:
         Which rankers compete for f^I.
     n_pairs : int, optional
         How many comparisons, drawn at random between the items that train f^I, it is trained by. None: all of them.
+    apart : bool
+        Whether each target's ranker is trained on items of its own, drawn anew, where the rankers of other targets are
+        the views. If not, all are trained on the same items, and err alike.
+    whole : bool
+        Whether the items that trained f^I are denoised and judged too.
+    by_rank : bool
+        Whether rankers' scores, f^I and views alike, are replaced by normal scores of their ranks: PubFig's have
+        outliers of 20 deviations, by which kernel widths are set otherwise.
     """
 
     n_train: int = 200
     n_valid: int = 50
     rankers: tuple[str, ...] = ("svm", "network") if importlib.util.find_spec("torch") else ("svm",)
     n_pairs: int | None = None
+    apart: bool = False
+    whole: bool = False
+    by_rank: bool = False
 
     @property
     def name(self) -> str:
         """What cells of this protocol have in their names."""
-        return "-".join((*self.rankers, *([] if self.n_pairs is None else [f"{self.n_pairs}pairs"])))
+        more = {f"{self.n_pairs}pairs": self.n_pairs, "apart": self.apart, "whole": self.whole}
+        more["by-rank"] = self.by_rank
+        return "-".join((*self.rankers, *(name for name, there in more.items() if there)))
 
     @property
     def initial(self) -> str:
@@ -61,12 +75,15 @@ class Protocol:
 
     def settings(self) -> dict[str, Any]:
         """Return what differs between protocols, ready for JSON."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        return {name: value for name, value in asdict(self).items() if value not in (None, False)}
 
 
 PROTOCOL = Protocol()
 SVM_ONLY = Protocol(rankers=("svm",))
 COMPARISONS = Protocol(rankers=("svm",), n_pairs=200)  # 200 items "with pairwise comparison labels", as many of these
+APART = Protocol(rankers=("svm",), apart=True)  # "individually trained rankers": each on 200 items of its own
+BY_RANK = Protocol(rankers=("svm",), apart=True, by_rank=True)
+WHOLE = Protocol(rankers=("svm",), whole=True)  # accuracy "with respect to all possible pairs"
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +93,7 @@ class Split:
     Attributes
     ----------
     items : ndarray of int
-        The items that are denoised: all but those that trained f^I, sorted.
+        The items that are denoised, sorted: all but those that trained f^I, unless the protocol has them too.
     train, valid, test : Values or Pairs
         Labels that train f^I, that validate, and that judge; positions are those of the dataset.
     """
@@ -87,14 +104,18 @@ class Split:
     test: Labels
 
 
-def split(truth: Labels, n: int, seed: int, protocol: Protocol) -> Split:
-    """Deal the truth at random; all targets of a dataset whose truth is values get the same items."""
-    rng = np.random.default_rng(seed)
+def split(truth: Labels, n: int, seed: int, protocol: Protocol, place: int = 0) -> Split:
+    """Deal the truth at random; all targets of a dataset whose truth is values get the same items.
+
+    Where the protocol says that targets get items of their own, ``place`` is the target's among all of them.
+    """
+    rng = np.random.default_rng((seed, 3, place) if protocol.apart else seed)
     if isinstance(truth, Values):
         order = rng.permutation(n)
         train, valid, test = np.split(order, [protocol.n_train, protocol.n_train + protocol.n_valid])
-        dealt = [Values(part, truth.values[part]) for part in (train, np.sort(valid), np.sort(test))]
-        return Split(np.sort(np.concatenate([valid, test])), *dealt)
+        items, judging = (order, np.setdiff1d(order, valid)) if protocol.whole else (np.append(valid, test), test)
+        dealt = [Values(part, truth.values[part]) for part in (train, np.sort(valid), np.sort(judging))]
+        return Split(np.sort(items), *dealt)
     thirds = np.array_split(rng.permutation(len(truth.higher)), 3)
     pairs = [Pairs(truth.higher[part], truth.lower[part]) for part in thirds]
     train_items, *others = (labelled_items(part) for part in pairs)
@@ -103,30 +124,41 @@ def split(truth: Labels, n: int, seed: int, protocol: Protocol) -> Split:
 
 
 def initial_scores(cell: Cell, protocol: Protocol) -> dict[str, Any]:
-    """Return f^I of a cell's target for all items that are denoised, and which ranker it is."""
+    """Return f^I of a cell's target for all items, and which ranker it is."""
     source, data = source_of(cell.dataset), dataset_of(cell.dataset)
-    X, truth = source.features(data, cell.target), source.truth(data, cell.target)
-    parts = split(truth, data.n, cell.seed, protocol)
-    best: tuple[float, str, Any] | None = None
+    X = source.features(data, cell.target)
+    name, accuracy, ranker = best_ranker(X, split_of(cell, protocol), cell.seed, protocol)
+    return {"ranker": name, "validation": 100 * accuracy, "scores": ranker.predict(X).tolist()}
+
+
+def split_of(cell: Cell, protocol: Protocol) -> Split:
+    """Return which items do what for a cell's target."""
+    source, data = source_of(cell.dataset), dataset_of(cell.dataset)
+    place = source.targets(data).index(cell.target)
+    return split(source.truth(data, cell.target), data.n, cell.seed, protocol, place)
+
+
+def best_ranker(X: Array, parts: Split, seed: int, protocol: Protocol) -> tuple[str, float, Any]:
+    """Return the ranker that validates best: its name, its validation accuracy, and itself."""
+    best: tuple[str, float, Any] | None = None
     for name in protocol.rankers:
-        ranker = RankSVMCV() if name == "svm" else RankNet(random_state=cell.seed)
+        ranker = RankSVMCV() if name == "svm" else RankNet(random_state=seed)
         if isinstance(parts.train, Values):
             assert isinstance(parts.valid, Values)
             (rows, y), (rows_val, y_val) = ((p.index, p.values) for p in (parts.train, parts.valid))
             if protocol.n_pairs is None:
                 ranker.fit(X[rows], y, X_val=X[rows_val], y_val=y_val)
             else:
-                pairs = drawn_pairs(y, protocol.n_pairs, cell.seed)
+                pairs = drawn_pairs(y, protocol.n_pairs, seed)
                 ranker.fit(X[rows], pairs=pairs, X_val=X[rows_val], pairs_val=all_pairs(y_val))
         else:
             (rows, pairs), (rows_val, pairs_val) = (_pairs_of_rows(p) for p in (parts.train, parts.valid))
             ranker.fit(X[rows], pairs=pairs, X_val=X[rows_val], pairs_val=pairs_val)
         accuracy = metric_of("ranking", parts.valid).score(ranker.predict(X), parts.valid)
-        if best is None or accuracy > best[0]:
-            best = (accuracy, name, ranker)
+        if best is None or accuracy > best[1]:
+            best = (name, accuracy, ranker)
     assert best is not None
-    accuracy, name, ranker = best
-    return {"ranker": name, "validation": 100 * accuracy, "scores": ranker.predict(X[parts.items]).tolist()}
+    return best
 
 
 def all_pairs(values: Array) -> tuple[Positions, Positions]:
@@ -197,7 +229,8 @@ def initial_settings(dataset: str, protocol: Protocol) -> dict[str, Any]:
     source, data = source_of(dataset), digest_of(dataset)
     rankers = {"svm": RankSVMCV().get_params(), "network": RankNet().get_params()}
     used = {name: rankers[name] for name in protocol.rankers}
-    return {"protocol": protocol.settings(), "rankers": used, "views": source.views, "data": data}
+    stored = {"protocol": protocol.settings(), "rankers": used, "views": source.views, "data": data}
+    return stored | {"scores": "all items"}
 
 
 def initial_cells(dataset: str, target: str, seed: int, protocol: Protocol) -> list[Cell]:
@@ -221,13 +254,15 @@ def make_trial(dataset: str, target: str, seed: int, store: Store, protocol: Pro
     """
     source, data = source_of(dataset), dataset_of(dataset)
     truth = source.truth(data, target)
-    parts = split(truth, data.n, seed, protocol)
+    parts = split_of(Cell(protocol.initial, dataset, target, seed), protocol)
     scores, settings = {}, initial_settings(dataset, protocol)
     for cell in initial_cells(dataset, target, seed, protocol):
         record = store.read(cell, settings)
         if record is None:
             raise LookupError(f"{cell}: f^I is not in {store.folder}")
-        scores[cell.target] = np.array(record["result"]["scores"])
+        scores[cell.target] = np.array(record["result"]["scores"])[parts.items]
+        if protocol.by_rank:
+            scores[cell.target] = normal_quantiles(scores[cell.target])
     return Trial(
         initial=scores[target],
         views=_views(source, data, target, parts.items, scores),

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
+from tupi.embedding.graphs import Graph, nearest_rows, own_width_graph
+from tupi.embedding.joint_graph import side_by_side
+from tupi.embedding.prepared import Prepared
 from tupi.methods.base import Method
 from tupi.methods.coconut import Coconut
 from tupi.methods.tupi import MAX_STEPS, Tupi
 from tupi.research.experiments import paper
+from tupi.research.experiments.accuracy import RECOMMENDED
 from tupi.research.experiments.experiment import TrialExperiment, accuracies
 from tupi.research.experiments.page import table
 from tupi.research.experiments.protocol import Trial
@@ -41,6 +47,33 @@ class TupiWithGrid(Tupi):
             replace(self, lam=lam, sigma_w2=width, n_iter=MAX_STEPS)
             for lam, width in itertools.product(self.lams, self.widths)
         ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoconutByView(Coconut):
+    """CoConut with a neighbour graph for each view, whose Laplacians are averaged, in place of one for all views."""
+
+    def solutions(self, prepared: Prepared, lams: Sequence[float]) -> Iterator[NDArray[np.float64]]:
+        """Yield the minimiser for each lam, each started from the one before; n_neighbors must be set."""
+        assert self.n_neighbors is not None
+        k, columns = self.n_neighbors, prepared.f
+        edges = prepared.once(("graphs by view", k), lambda: mean_graph(graphs_by_view(prepared, k)))
+        for lam in lams:
+            columns = edges.smooth(prepared.f, lam / k, start=columns)
+            yield columns
+
+
+def graphs_by_view(prepared: Prepared, n_neighbors: int) -> list[Graph]:
+    """Return the neighbour graph of each view, as `tupi.embedding.joint_graph` makes one of all views."""
+    items = prepared.items
+    rows = (side_by_side([view], items).columns.astype(np.float64, copy=False) for view in prepared.problem.views)
+    return [own_width_graph(nearest_rows(X, n_neighbors)) for X in rows]
+
+
+def mean_graph(graphs: Sequence[Graph]) -> Graph:
+    """Return the graph whose Laplacian is the mean of those of some graphs."""
+    weights = sum((one.weights for one in graphs[1:]), graphs[0].weights) / len(graphs)
+    return Graph(sp.csr_array(weights), np.mean([one.degrees for one in graphs], axis=0))
 
 
 READINGS: dict[str, Tupi] = {
@@ -71,6 +104,7 @@ class Readings(TrialExperiment):
     name: ClassVar[str] = "readings"
     title: ClassVar[str] = "Readings of what the paper leaves open"
     datasets: ClassVar[tuple[str, ...]] = ("mfeat", *ATTRIBUTES)
+    most_seeds: ClassVar[int | None] = 5
 
     methods: tuple[tuple[str, Method], ...] = field(default_factory=lambda: tuple(READINGS.items()))
     coconuts: tuple[tuple[str, Method], ...] = field(default_factory=lambda: tuple(COCONUTS.items()))
@@ -133,6 +167,32 @@ class Readings(TrialExperiment):
             _share(everywhere["tupi", "coconut"], -1),
             f"{shared} of {n}",
         ]
+
+
+@dataclass(frozen=True)
+class Draws(Readings):
+    """The configuration: readings of which items train and are judged, for datasets whose views are rankers."""
+
+    name: ClassVar[str] = "draws"
+    command: ClassVar[str] = "readings"
+    title: ClassVar[str] = "Readings of which items train the rankers"
+    datasets: ClassVar[tuple[str, ...]] = ("pubfig", "osr")
+    most_seeds: ClassVar[int | None] = None
+
+    methods: tuple[tuple[str, Method], ...] = field(
+        default_factory=lambda: (
+            ("as we read it", Tupi()),
+            ('widths "std"', Tupi(bandwidth="std", prediction_bandwidth="std")),
+            ("joint views", RECOMMENDED),
+        )
+    )
+    coconuts: tuple[tuple[str, Method], ...] = field(
+        default_factory=lambda: (("tuned", Coconut()), ("a graph per view", CoconutByView()))
+    )
+
+    def seconds(self, dataset: str) -> float:
+        """Return about how long a cell takes."""
+        return 1.0
 
 
 def _signs(found: pd.DataFrame, dataset: str, differences: pd.Series) -> list[int]:

@@ -12,8 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tupi import __version__
-from tupi.algorithm.choice import follow
-from tupi.algorithm.trajectory import extend
+from tupi.algorithm.trajectory import extend, follow
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.problem import make_problem
 from tupi.methods.tupi import Tupi

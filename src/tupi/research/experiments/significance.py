@@ -36,6 +36,7 @@ OURS = (("tupi-joint", "initial"), ("tupi-joint", "tupi"), ("auto", "initial"), 
 class Significance(Accuracy):
     """The configuration is that of the figures of accuracy, whose cells this reads."""
 
+    command: ClassVar[str] = "significance"
     title: ClassVar[str] = "Table of significance"
 
     def section(self, records: Sequence[dict[str, Any]], pictures: Path) -> str:

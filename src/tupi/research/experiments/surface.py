@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tupi.algorithm.choice import follow
+from tupi.algorithm.trajectory import follow
 from tupi.methods.tupi import Tupi
 from tupi.research.experiments.experiment import TrialExperiment
 from tupi.research.experiments.page import picture, table
@@ -43,6 +43,7 @@ class Surface(TrialExperiment):
     name: ClassVar[str] = "surface"
     title: ClassVar[str] = "Hyperparameter surface, and accuracy along T"
     datasets: ClassVar[tuple[str, ...]] = ("pubfig", "osr", "shoes", "mfeat", "sarcos")
+    most_seeds: ClassVar[int | None] = 3
 
     method: Tupi = field(default_factory=Tupi)
     log_lam: tuple[float, ...] = (-2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0)

@@ -19,14 +19,12 @@ from tupi.research.experiments.t_tests import sign_of_difference
 FIXED = {
     "lam=0.3, sigma_w2=0.1, T=20": Tupi(lam=0.3, sigma_w2=0.1, n_iter=20),
     "lam=0.1, sigma_w2=0.3, T=8": Tupi(lam=0.1, sigma_w2=0.3, n_iter=8),
-    "lam=0.03, sigma_w2=10, T=30": Tupi(lam=0.03, sigma_w2=10.0, n_iter=30),
-    "lam=0.03, sigma_w2=10, T=10": Tupi(lam=0.03, sigma_w2=10.0, n_iter=10),
+    "lam=0.1, sigma_w2=10, T=10": Tupi(lam=0.1, sigma_w2=10.0, n_iter=10),
 }
 FOUND_ON = (0, 1)  # seeds
 CHOSEN = {"`tupi`": Tupi(), "`tupi-joint`": RECOMMENDED}
 JOINT_FIXED = {
     "joint, lam=0.1, T=30": replace(RECOMMENDED, lam=0.1, n_iter=30),
-    "joint, lam=0.1, T=8": replace(RECOMMENDED, lam=0.1, n_iter=8),
 }
 
 
@@ -68,25 +66,50 @@ class Unlabelled(TrialExperiment):
             found = fresh.reset_index(drop=True)
         seeds = ", ".join(map(str, sorted(set(found["seed"]))))
         datasets = list(dict.fromkeys(found["dataset"]))
-        rows, least = [], {}
+        rows, gained = [], {}
         for name, _ in self.methods:
             gains = found[name] - found["initial"]
             by_dataset = [float(gains[found["dataset"] == dataset].mean()) for dataset in datasets]
             signs = [sign_of_difference(gains[runs.index]) for _, runs in found.groupby(["dataset", "target"])]
             rows.append([name, *(f"{gain:+.2f}" for gain in by_dataset), str(signs.count(1)), str(signs.count(-1))])
-            least[name] = min(by_dataset)
+            gained[name] = by_dataset
         header = ["", *(SOURCES[dataset].title for dataset in datasets), "better on", "worse on"]
         lines = [
-            check(f"{name} alone harms no dataset on average", least[name] >= 0, f"{least[name]:+.2f} at least")
+            line
             for name in CHOSEN
-            if name in least
+            if name in gained
+            for line in (
+                check(
+                    f"{name} harms no dataset on average", min(gained[name]) >= 0, f"{min(gained[name]):+.2f} at least"
+                ),
+                _beats(name, gained, datasets),
+            )
         ]
         return INTRODUCTION + f"Seeds {seeds}.\n\n" + table(header, rows) + "\n" + "".join(lines)
+
+
+def _harms_none(name: str, gains: Sequence[float]) -> str:
+    return check(f"{name} harms no dataset on average", min(gains) >= 0, f"{min(gains):+.2f} at least")
+
+
+def _beats(name: str, gained: dict[str, list[float]], datasets: Sequence[str]) -> str:
+    """Return whether a choice gains at least as much on each dataset as fixed settings that harm none of them.
+
+    Joint views are compared with joint ones, and single ones with single ones.
+    """
+    alike = {other for other in gained if other not in CHOSEN and ("joint" in other) == ("joint" in name)}
+    fixed = {other: gained[other] for other in alike if min(gained[other]) >= 0}
+    best = [max((gains[k] for gains in fixed.values()), default=0.0) for k in range(len(datasets))]
+    margins = [own - other for own, other in zip(gained[name], best, strict=True)]
+    shown = ", ".join(f"{SOURCES[data].title} {m:+.2f}" for data, m in zip(datasets, margins, strict=True))
+    what = f"{name} gains at least as much on every dataset as each fixed setting of its kind that harms none"
+    return check(what, min(margins) >= 0, f"{len(fixed)} of {len(alike)} settings harm none, {shown}")
 
 
 INTRODUCTION = (
     "Mean gain over f^I in points where no label is used, and on how many targets the difference is significant. The "
     "paper leaves lam and sigma_w2 to a person's eye. `tupi` and `tupi-joint` choose by `tupi.methods.reach`: small "
-    "steps, nearly even weights, and an end where the predictions have moved by half of what the views take for error. "
-    "The rule was found on seeds 0 and 1, which are left out where there are others.\n\n"
+    "steps, nearly even weights, and an end where the order has moved as far as the views take it for error, less "
+    "where single views see little of it, and a tenth of that where they give no clear sign. The rule was found on "
+    "seeds 0 and 1, which are left out where there are others.\n\n"
 )

@@ -1,0 +1,257 @@
+"""What happens in a block of items while runs of Algorithm 1 move: passes in which the compiled one does the work.
+
+A pass never changes what it is given, so that whoever loses its result can make it again. In one process it may write
+to a `Workspace` that is the block's own, and uses two sets of arrays in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tupi.algorithm.engines.passes import descend, part_bounds
+from tupi.blocks.home import uses_threads
+from tupi.blocks.memory import Stored
+from tupi.runtime.storage import Workspace, aligned_copy
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """What the gradient is looked up in, see `tupi.algorithm.engines.landscape.Landscape`."""
+
+    anchor: Array
+    H: Array
+    h: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Sums over items, for each run; see `tupi.algorithm.engines.passes.descend`. Those of blocks are added."""
+
+    S: Array
+    tally: Array
+    products: Array
+
+    def __sizeof__(self) -> int:
+        """Return the bytes that it takes."""
+        return int(self.S.nbytes + self.tally.nbytes)
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(self.S + other.S, self.tally + other.tally, self.products + other.products)
+
+
+@dataclass(frozen=True, eq=False)
+class Extent:
+    """How many items there are, and where, for each run; that of blocks is added.
+
+    Attributes
+    ----------
+    powers : ndarray of shape (runs, 3)
+        Sums of the powers 0 to 2 of values, counted from a middle.
+    ends : ndarray of shape (runs, 2)
+        The smallest and the largest value.
+    """
+
+    powers: Array
+    ends: Array
+
+    @classmethod
+    def of(cls, x: Array, middle: float = 0.0) -> Extent:
+        """Return that of values of shape (runs, items)."""
+        d = x - middle
+        powers = np.column_stack([np.full(len(x), x.shape[1]), d.sum(axis=1), np.einsum("ij,ij->i", d, d)])
+        return cls(powers, np.column_stack([x.min(axis=1, initial=np.inf), x.max(axis=1, initial=-np.inf)]))
+
+    def __add__(self, other: Extent) -> Extent:
+        low, high = np.minimum(self.ends, other.ends), np.maximum(self.ends, other.ends)
+        return Extent(self.powers + other.powers, np.column_stack([low[:, 0], high[:, 1]]))
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Where the items of a block are and where they try to go, for several runs.
+
+    Attributes
+    ----------
+    anchor_x, x : ndarray of shape (runs, items)
+        Positions at f(t), and where the runs stand.
+    new_x : ndarray of shape (runs, items), or None
+        Where they try to go; None before the first move.
+    step, gradient : ndarray of shape (runs, items), float32, or None
+        The move that is tried, and the gradient at x.
+    sums : Sums or None
+        At new_x.
+    turn : int
+        Which of two sets of arrays the next move may write to.
+    """
+
+    anchor_x: Array
+    x: Array
+    new_x: Array | None = None
+    step: Array | None = None
+    gradient: Array | None = None
+    sums: Sums | None = None
+    turn: int = 0
+
+    def __sizeof__(self) -> int:
+        """Return the bytes that it takes."""
+        arrays = (self.anchor_x, self.x, self.new_x, self.step, self.gradient)
+        return sum({id(each): each.nbytes for each in arrays if each is not None}.values())
+
+    def standing(self, accepted: Array) -> Array:
+        """Return where the runs stand, given which of them made their move."""
+        if self.new_x is None or not accepted.any():
+            return self.x
+        return self.new_x if accepted.all() else np.where(accepted[:, None], self.new_x, self.x)
+
+
+def _pass(
+    block: Stored,
+    x: Array,
+    velocity: Array,
+    before: Array,
+    anchor_x: Array,
+    tables: Tables,
+    push: Array,
+    lengths: Array,
+    momenta: Array,
+    room: Workspace,
+    turn: int,
+) -> Trial:
+    """Run `descend` on a block."""
+    runs, points, width = tables.H.shape
+    rows, slope, offset, H, h = block.rows, block.slope, block.offset, tables.H, tables.h
+    R = rows.shape[1]
+    if slope is not None:  # what codes count for goes into the tables, which are small
+        H = aligned_copy(H)
+        H[:, :, :R] *= slope.astype(np.float32)
+        h = h + tables.H[:, :, :R] @ offset
+    step, gradient = (room.array(f"{name} {turn}", x.shape) for name in ("step", "gradient"))
+    new_x = room.array(f"x {turn}", x.shape, np.float64)
+    S = room.array(f"sums {turn}", (runs, points, width), np.float64)
+    tally, products = np.empty((runs, 3, points)), np.empty((runs, 3))
+    partial = room.array("partial", (len(part_bounds(x.shape[1])) - 1, runs, points, width))
+    # Arrays that came over a network may be read-only, for which the pass would have to be compiled once more.
+    rows, x, velocity, before, anchor_x, anchor, H, h, push, lengths, momenta = (
+        np.require(each, requirements=("C", "W"))
+        for each in (rows, x, velocity, before, anchor_x, tables.anchor, H, h, push, lengths, momenta)
+    )
+    descend(
+        rows, x, velocity, before, anchor_x, anchor, H, h, push, lengths, momenta, gradient, new_x, step,
+        S=S, tallies=tally, products=products, partial=partial,
+    )  # fmt: skip
+    if slope is not None and offset is not None:
+        S[:, :, :R] *= slope
+        S[:, :, :R] += tally[:, 0, :, None] * offset
+    return Trial(anchor_x, x, new_x, step, gradient, Sums(S, tally, products), 1 - turn)
+
+
+def _sums_at(block: Stored, x: Array, anchor_x: Array, tables: Tables) -> Sums:
+    nothing, zero = np.zeros(x.shape, np.float32), np.zeros(len(x))
+    found = _pass(block, x, nothing, nothing, anchor_x, tables, nothing[:, :0], zero, zero, Workspace(), 0).sums
+    assert found is not None
+    return found
+
+
+@uses_threads
+def laid(rows: None, block: Stored, f: Array, *, low: float, per_unit: float, points: int) -> Trial:
+    """Return the trial at some predictions, on a grid."""
+    return _summed(block, (f - low) * per_unit, points)
+
+
+@uses_threads
+def laid_anew(rows: None, block: Stored, trial: Trial, *, run: int, slope: float, shift: float, points: int) -> Trial:
+    """Return the trial where a run stands, on another grid."""
+    return _summed(block, trial.x[run] * slope + shift, points)
+
+
+def _summed(block: Stored, position: Array, points: int) -> Trial:
+    R, x = block.rows.shape[1], position[None]
+    tables = Tables(np.zeros((1, points, 0), np.float32), np.zeros((1, points, R), np.float32), np.zeros((1, points)))
+    return Trial(x, x, sums=_sums_at(block, x, x, tables))
+
+
+@uses_threads
+def started(rows: None, places: Sequence[tuple[Trial, int]]) -> Trial:
+    """Return the trial that begins a step of several runs, of each of which a trial has the positions in a row."""
+    x = np.array([trial.x[run] for trial, run in places])
+    return Trial(x, x)
+
+
+@uses_threads
+def moved(
+    rows: None,
+    block: Stored,
+    trial: Trial,
+    room: Workspace | None,
+    push: Array,
+    *,
+    tables: Tables,
+    accepted: Array,
+    lengths: Array,
+    momenta: Array,
+) -> Trial:
+    """Return the next trial: moves that were accepted are made, and momentum * last move - length * gradient is tried.
+
+    A run whose move was not accepted has come to its end in this step; only where it stands still counts.
+    """
+    last, before, x = trial.step, trial.gradient, trial.standing(accepted)
+    if last is None or before is None:
+        last = before = np.zeros(x.shape, np.float32)
+    room = Workspace() if room is None else room
+    return _pass(block, x, last, before, trial.anchor_x, tables, push, lengths, momenta, room, trial.turn)
+
+
+@uses_threads
+def shortened(rows: None, block: Stored, trial: Trial, *, tables: Tables, runs: Sequence[int], lengths: Array) -> Trial:
+    """Return the trial in which some runs try other lengths from the same points without momentum.
+
+    Its sums are those of these runs only.
+    """
+    assert trial.step is not None
+    assert trial.new_x is not None
+    assert trial.gradient is not None
+    which = np.array(runs)
+    step, new_x = trial.step.copy(), trial.new_x.copy()
+    step[which] = -np.array(lengths)[:, None] * trial.gradient[which]
+    new_x[which] = trial.x[which] - np.array(lengths)[:, None] * trial.gradient[which]
+    some = Tables(aligned_copy(tables.anchor[which]), aligned_copy(tables.H[which]), tables.h[which])
+    return replace(trial, step=step, new_x=new_x, sums=_sums_at(block, new_x[which], trial.anchor_x[which], some))
+
+
+@uses_threads
+def settled(rows: None, trial: Trial, *, accepted: Array) -> Trial:
+    """Return where the runs stand at the end of a step, without what only a move needs."""
+    x = np.array(trial.standing(accepted))
+    return Trial(x, x)
+
+
+@uses_threads
+def sums_of(rows: None, trial: Trial) -> Sums:
+    """Return the sums of a trial."""
+    assert trial.sums is not None
+    return trial.sums
+
+
+@uses_threads
+def extent_of(rows: None, trial: Trial, *, middle: float) -> Extent:
+    """Return where the items of a trial are."""
+    return Extent.of(trial.x, middle)
+
+
+@uses_threads
+def extent_of_values(rows: None, f: Array) -> Extent:
+    """Return where the values of a block are."""
+    return Extent.of(f[None])
+
+
+@uses_threads
+def predicted(rows: None, trial: Trial, *, run: int, low: float, per_unit: float) -> Array:
+    """Return the predictions of a run."""
+    return trial.x[run] / per_unit + low

@@ -1,0 +1,250 @@
+"""Trees as an expert of `auto`: a forest of extremely randomised trees, as tables of nodes.
+
+A tree divides the labelled items in two, and each part again, until parts are small; what it says of an item is the
+mean label of the part that the item falls into. Each division looks at some columns, draws one threshold for each
+between the least and the greatest value there, and takes the one that leaves the least variance within both parts
+(Geurts, Ernst and Wehenkel, 2006). A forest is the mean of many trees. It extrapolates nothing, and finds thresholds
+and products of columns that no sum of smooth functions knows.
+
+The forest is a function of one item, and a few tables: it is saved, sent to workers and explained like all the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tupi.runtime.compiling import compiled
+
+TREES = 60
+LEAST_LEAF = 2  # labelled items in a part, at least
+LOOKED_AT = 0.5  # share of the columns that a division looks at
+MOST_LOOKED_AT = 50  # and at most so many: a forest on 2,000 labels would take seconds otherwise
+AT_ONCE = 128  # items whose columns stay in the cache while all trees look at them
+LEAF = -1  # stands for the column of a node that is not divided
+Array = NDArray[np.float64]
+Columns = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """Trees as tables of nodes, one tree after the other.
+
+    Attributes
+    ----------
+    signs : ndarray of float32, shape (d,)
+        By what the columns of an item are multiplied before trees look at them: one or minus one.
+    divided : ndarray of int32, shape (nodes,)
+        The column that divides a node's items, or `LEAF`.
+    thresholds : ndarray of float32, shape (nodes,)
+        Items whose value is at most this go to the left.
+    left : ndarray of int32, shape (nodes,)
+        The left part; the right one is the next node.
+    values : ndarray of float64, shape (nodes,)
+        The mean label.
+    roots : ndarray of int32, shape (trees,)
+        Where each tree begins.
+    """
+
+    signs: NDArray[np.float32]
+    divided: NDArray[np.int32]
+    thresholds: NDArray[np.float32]
+    left: NDArray[np.int32]
+    values: Array
+    roots: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        """Complain about nodes that lead nowhere or back, as in a file that somebody changed."""
+        n = len(self.divided)
+        inner = np.flatnonzero(self.divided != LEAF)
+        alike = all(len(one) == n for one in (self.thresholds, self.left, self.values))
+        if not alike or not len(self.roots) or self.roots.min() < 0 or self.roots.max() >= n:
+            raise ValueError("trees without nodes")
+        if (self.left[inner] <= inner).any() or (self.left[inner] >= n - 1).any():
+            raise ValueError("nodes that lead nowhere")
+        if (self.divided[inner] < 0).any() or (self.divided[inner] >= len(self.signs)).any():
+            raise ValueError("nodes of other columns")
+
+    def __call__(self, items: Columns) -> Array:
+        """Return what the forest says of items, given all their columns."""
+        found = np.zeros(len(items))
+        nodes = self.signs, self.divided, self.thresholds, self.left
+        _say(self._checked(items), *nodes, self.values, self.roots, found)
+        return found / len(self.roots)
+
+    def weights(self, items: Columns, labelled: Columns) -> Array:
+        """Return by how much each label counts in what is said of items, rows of which sum to one."""
+        here, there = np.empty(len(items), np.int32), np.empty(len(labelled), np.int32)
+        shares = np.zeros((len(items), len(labelled)))
+        for root in self.roots:
+            for some, leaves in ((items, here), (labelled, there)):
+                _fall(self._checked(some), self.signs, self.divided, self.thresholds, self.left, root, leaves)
+            together = here[:, None] == there
+            shares += together / np.maximum(together.sum(axis=1, keepdims=True), 1)
+        return shares / len(self.roots)
+
+    def _checked(self, items: Columns) -> Columns:
+        """Return the columns as compiled code reads them, which does not ask whether they are there."""
+        if items.shape[1] != len(self.signs):
+            raise ValueError("items with other columns")
+        return np.ascontiguousarray(items, np.float32)
+
+
+def grow(items: Columns, labels: Array, seed: int = 0) -> Forest:
+    """Return a forest.
+
+    What is drawn depends on the content of columns, and on the order neither of columns nor of items; nor does it
+    matter which way a column, or the labels, point.
+
+    Parameters
+    ----------
+    items : ndarray of shape (m, d)
+        Columns of the labelled items.
+    labels : ndarray of shape (m,)
+        Their labels.
+    seed : int
+        Of what is drawn.
+    """
+    ascending = np.sort(items.astype(np.float64), axis=0)
+    skew = np.sum(ascending**3 + ascending[::-1] ** 3, axis=0)  # both ways, so that mirror images round alike
+    signs = np.where(skew < 0, -1, 1).astype(np.float32)
+    tails = np.sum(ascending**4 + ascending[::-1] ** 4, axis=0)
+    order = np.lexsort([tails, np.abs(skew)])
+    looked_at = max(1, min(int(np.ceil(LOOKED_AT * len(order))), MOST_LOOKED_AT))
+    most = TREES * (2 * len(items) // LEAST_LEAF + 1)
+    divided, left = np.full(most, LEAF, np.int32), np.zeros(most, np.int32)
+    thresholds, values, roots = np.zeros(most, np.float32), np.zeros(most), np.zeros(TREES, np.int32)
+    X = np.ascontiguousarray(signs[order] * items[:, order], np.float32)
+    rng = np.random.default_rng(seed)
+    n = _grow(X, labels, rng, looked_at, LEAST_LEAF, divided, thresholds, left, values, roots)
+    divided = np.where(divided == LEAF, LEAF, order[divided]).astype(np.int32)[:n]
+    return Forest(signs, divided, thresholds[:n], left[:n], values[:n], roots)
+
+
+def left_out(items: Columns, labels: Array, fold: NDArray[np.int64]) -> Array:
+    """Return what forests that grew on the other folds say of each label."""
+    found = np.empty(len(labels))
+    for k in range(fold.max() + 1):
+        own = fold == k
+        found[own] = grow(items[~own], labels[~own], seed=1)(items[own])
+    return found
+
+
+@compiled()
+def _grow(
+    X: Columns,
+    labels: Array,
+    rng: np.random.Generator,
+    looked_at: int,
+    least: int,
+    divided: NDArray[np.int32],
+    thresholds: NDArray[np.float32],
+    left: NDArray[np.int32],
+    values: Array,
+    roots: NDArray[np.int32],
+) -> int:
+    """Fill in the nodes of all trees; return how many there are."""
+    m, d = X.shape
+    n = 0
+    which = np.arange(d)
+    for tree in range(len(roots)):
+        rows = np.arange(m)
+        starts, ends = np.zeros(2 * m + 1, np.int64), np.zeros(2 * m + 1, np.int64)
+        first = n
+        roots[tree] = first
+        ends[0] = m
+        n += 1
+        node = first
+        while node < n:
+            start, end = starts[node - first], ends[node - first]
+            size = end - start
+            total = 0.0
+            square = 0.0
+            for i in range(start, end):
+                total += labels[rows[i]]
+                square += labels[rows[i]] ** 2
+            values[node] = total / size
+            best, column, threshold = -1.0, which[0], np.float32(0.0)
+            if size >= 2 * least and square - total * total / size > 1e-12:
+                remaining, looked = d, 0
+                while remaining > 0 and looked < looked_at:
+                    # A column that has not been drawn at this node; constant ones do not count as looked at.
+                    k = int(rng.random() * remaining)
+                    remaining -= 1
+                    which[k], which[remaining] = which[remaining], which[k]
+                    c = which[remaining]
+                    low = high = X[rows[start], c]
+                    for i in range(start + 1, end):
+                        value = X[rows[i], c]
+                        low, high = min(low, value), max(high, value)
+                    if not high > low:
+                        continue
+                    looked += 1
+                    cut = np.float32(low + rng.random() * (high - low))
+                    if cut >= high:
+                        cut = low
+                    count, part = 0, 0.0
+                    for i in range(start, end):
+                        if X[rows[i], c] <= cut:
+                            count += 1
+                            part += labels[rows[i]]
+                    if count < least or size - count < least:
+                        continue
+                    # The variance within both parts is least where this is greatest.
+                    gain = part * part / count + (total - part) ** 2 / (size - count)
+                    if gain > best + 1e-10 * square:  # else rounding would choose between equal divisions
+                        best, column, threshold = gain, c, cut
+            if best >= 0:
+                middle = start
+                for i in range(start, end):
+                    if X[rows[i], column] <= threshold:
+                        rows[i], rows[middle] = rows[middle], rows[i]
+                        middle += 1
+                divided[node], thresholds[node] = column, threshold
+                left[node] = n
+                starts[n - first], ends[n - first] = start, middle
+                starts[n + 1 - first], ends[n + 1 - first] = middle, end
+                n += 2
+            node += 1
+    return n
+
+
+@compiled()
+def _say(
+    X: Columns,
+    signs: NDArray[np.float32],
+    divided: NDArray[np.int32],
+    thresholds: NDArray[np.float32],
+    left: NDArray[np.int32],
+    values: Array,
+    roots: NDArray[np.int32],
+    found: Array,
+) -> None:
+    """Add up what all trees say of each item."""
+    for start in range(0, len(X), AT_ONCE):
+        for root in roots:
+            for i in range(start, min(start + AT_ONCE, len(X))):
+                node = root
+                while divided[node] >= 0:
+                    node = left[node] + (signs[divided[node]] * X[i, divided[node]] > thresholds[node])
+                found[i] += values[node]
+
+
+@compiled()
+def _fall(
+    X: Columns,
+    signs: NDArray[np.float32],
+    divided: NDArray[np.int32],
+    thresholds: NDArray[np.float32],
+    left: NDArray[np.int32],
+    root: int,
+    found: NDArray[np.int32],
+) -> None:
+    """Write down the node at which each item ends in a tree."""
+    for i in range(len(X)):
+        node = root
+        while divided[node] >= 0:
+            node = left[node] + (signs[divided[node]] * X[i, divided[node]] > thresholds[node])
+        found[i] = node

@@ -1,0 +1,58 @@
+"""How long a run still takes, as the terminal says it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from rich.progress import Progress
+
+import tupi
+from tupi.cli.progress import DONE, ProgressBar, TimeLeft
+from tupi.runtime.compiling import COMPILING
+
+
+def test_the_time_left_follows_from_the_share_that_is_done(monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    bar = ProgressBar()
+    clock = [0.0]
+    bar._bar = Progress(get_time=lambda: clock[0], disable=True)
+    with bar:
+        (task,) = bar._bar.tasks
+        for seconds, sentence, expected in (
+            (1, "Testing which views depend on the predictions", ""),
+            (10, "Placing anchors", "about 90 s left,"),  # a tenth is done after ten seconds
+            (40, None, "about 60 s left,"),
+            (41, "Something of which nothing is known", "about 59 s left,"),
+            (48, "Averaging over alike items", "about 52 s left,"),
+            (99, "Writing", "about 2 s left,"),
+            (102, None, "nearly done,"),
+        ):
+            clock[0] = seconds
+            if sentence is not None:
+                bar.say(sentence)
+            assert str(TimeLeft().render(task)).replace("2 min", "90 s") == expected
+
+
+def test_steps_of_the_paper_tell_the_time_left(monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    bar = ProgressBar()
+    clock = [0.0]
+    bar._bar = Progress(get_time=lambda: clock[0], disable=True)
+    with bar:
+        bar.say("Embedding view gist")
+        for t in range(26):  # halfway from .12 to .67 after 39.5 s
+            clock[0] = 39.5 * t / 25
+            bar.step(tupi.Step(t, np.zeros(3), np.ones(1), np.ones(1)))
+        assert str(TimeLeft().render(bar._bar.tasks[0])) == "about 60 s left,"
+
+
+@pytest.mark.parametrize("method", ["auto", "tupi"])
+def test_all_that_is_said_of_a_run_is_known(method):
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=60)
+    said: list[str] = []
+    views = {"a": truth[:, None] + rng.normal(size=(60, 2)), "b": rng.normal(size=(60, 2))}
+    known = tupi.Values(range(20), truth[:20])
+    tupi.denoise(truth + rng.normal(size=60), views, known, method=method, progress=said.append)
+    assert len(said) >= 3
+    assert [one for one in said if one != COMPILING and not one.startswith(tuple(DONE))] == []

@@ -1,0 +1,91 @@
+import numpy as np
+import pytest
+from scipy.integrate import dblquad, quad
+
+from tupi.methods.auto.guard import EXPECTED_SHARES, LABELS_OF_SHARE, LEAST_SHARE, share_of_new
+from tupi.methods.auto.shares import PRIOR_LABELS, PRIOR_VARIANCE, mean_shares
+
+RNG = np.random.default_rng(0)
+FIRST, SECOND, THIRD = RNG.normal(size=(3, 12))
+
+
+def share(first, second, expected, weight=1.0):
+    return mean_shares(np.array([first, second]), expected, weight)[1]
+
+
+def likelihood(errors):
+    return (np.sum(errors**2) + PRIOR_LABELS * PRIOR_VARIANCE) ** (-(len(errors) + PRIOR_LABELS) / 2)
+
+
+@pytest.mark.parametrize("weight", [1.0, 3.0])
+@pytest.mark.parametrize("expected", [0.5, 0.2])
+@pytest.mark.parametrize("scale", [1.0, 0.5])
+def test_the_share_is_the_mean_of_its_posterior(expected, scale, weight):
+    """By numerical integration of the likelihood against the Beta density."""
+
+    def of(s):
+        return likelihood((1 - s) * FIRST + s * scale * SECOND)
+
+    def integral(function):
+        powers = (weight * expected - 1, weight * (1 - expected) - 1)
+        return quad(function, 0, 1, weight="alg", wvar=powers)[0]
+
+    mean = integral(lambda s: s * of(s)) / integral(of)
+    assert share(FIRST, scale * SECOND, expected, weight) == pytest.approx(mean, abs=0.005)
+
+
+def test_shares_of_three_are_means_of_their_posterior():
+    """With s = sin^2(a) and t = b^2 the densities of Beta(1/2, 1/2) and Beta(1/2, 1) are constant in a and b."""
+
+    def integral(part):
+        def function(b, a):
+            s, t = np.sin(a) ** 2, b**2
+            shares = np.array([1 - s, s * (1 - t), s * t])
+            return likelihood(shares @ np.array([FIRST, 0.7 * SECOND, 0.8 * THIRD])) * part(shares)
+
+        return dblquad(function, 0, np.pi / 2, 0, 1, epsabs=1e-12, epsrel=1e-6)[0]
+
+    found = mean_shares(np.array([FIRST, 0.7 * SECOND, 0.8 * THIRD]), 0.5)
+    total = integral(lambda shares: 1.0)
+    expected = [integral(lambda shares, k=k: shares[k]) / total for k in range(3)]
+    np.testing.assert_allclose(found, expected, atol=0.01)
+    assert found.sum() == pytest.approx(1.0)
+
+
+def test_predictions_that_err_alike_keep_the_expected_share():
+    assert share(FIRST, FIRST, 0.3) == pytest.approx(0.3, abs=0.005)
+    np.testing.assert_allclose(mean_shares(np.array([FIRST] * 3), 0.3), [0.7, 0.2, 0.1], atol=0.01)
+
+
+def test_clearly_worse_predictions_get_next_to_nothing():
+    errors = RNG.normal(size=50)
+    assert share(0.25 * errors, RNG.normal(size=50), 0.5) < 0.1
+    assert share(RNG.normal(size=50), 0.3 * errors, 0.5) > 0.85
+
+
+def test_columns_are_separate_questions_and_nan_does_not_count():
+    first, second = RNG.normal(size=(2, 12, 5))
+    first[3, 2] = second[3, 2] = np.nan
+    found = share(first, second, 0.4)
+    kept = np.delete(np.arange(12), 3)
+    assert found[0] == pytest.approx(share(first[:, 0], second[:, 0], 0.4))
+    assert found[2] == pytest.approx(share(first[kept, 2], second[kept, 2], 0.4))
+
+
+@pytest.mark.parametrize("promise", [1.0, 0.5])
+def test_the_guard_of_values_takes_the_mean_share(promise):
+    errors = RNG.normal(size=40)
+    expected = share(errors, 0.8 * errors, EXPECTED_SHARES[promise], LABELS_OF_SHARE)
+    assert share_of_new(errors, 0.8 * errors, promise, 0.4) == expected > 0.1
+
+
+def test_the_guard_of_values_leaves_alone_what_labels_speak_against():
+    small, large = 0.2 * RNG.normal(size=40), 3 * RNG.normal(size=40)
+    assert share(small, large, EXPECTED_SHARES[0.5], LABELS_OF_SHARE) < LEAST_SHARE
+    assert share_of_new(small, large, 0.5, 0.1) == 0.0
+
+
+def test_the_guard_of_values_asks_for_more_where_no_view_is_related():
+    large, small = RNG.normal(size=40), 0.5 * RNG.normal(size=40)
+    assert share_of_new(large, small, 0.0, 0.94) == 0.0
+    assert share_of_new(large, small, 0.0, 0.96) > 0.5

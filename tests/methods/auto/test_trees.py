@@ -1,0 +1,119 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.ensemble import ExtraTreesRegressor
+
+from tupi.methods.auto.trees import LEAF, LEAST_LEAF, TREES, grow, left_out
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(80, 6)).astype(np.float32)
+Y = np.sin(2 * X[:, 0]) + X[:, 1] * (X[:, 2] > 0) + 0.1 * RNG.normal(size=80)
+NEW = RNG.normal(size=(300, 6)).astype(np.float32)
+FOREST = grow(X, Y)
+
+
+def leaf(forest, root, row):
+    """Walk down a tree, straight from its definition."""
+    node = int(root)
+    while forest.divided[node] != LEAF:
+        column = forest.divided[node]
+        goes_right = forest.signs[column] * row[column] > forest.thresholds[node]
+        node = int(forest.left[node]) + int(goes_right)
+    return node
+
+
+def test_a_forest_is_the_mean_over_trees_of_the_mean_label_in_a_leaf():
+    expected = []
+    for row in NEW[:40]:
+        means = []
+        for root in FOREST.roots:
+            here = leaf(FOREST, root, row)
+            means.append(np.mean([y for y, other in zip(Y, X, strict=True) if leaf(FOREST, root, other) == here]))
+        expected.append(np.mean(means))
+    np.testing.assert_allclose(FOREST(NEW[:40]), expected, atol=1e-12)
+
+
+def test_weights_of_labels_give_what_is_said():
+    weights = FOREST.weights(NEW, X)
+    np.testing.assert_allclose(weights.sum(axis=1), 1.0)
+    np.testing.assert_allclose(weights @ Y, FOREST(NEW), atol=1e-12)
+
+
+def test_parts_are_as_large_as_asked_for_and_divisions_lower_the_variance():
+    assert len(FOREST.roots) == TREES
+    for root in FOREST.roots[:5]:
+        ends = np.array([leaf(FOREST, root, row) for row in X])
+        counts = np.unique(ends, return_counts=True)[1]
+        assert counts.min() >= LEAST_LEAF
+        within = sum(np.var(Y[ends == one]) * np.sum(ends == one) for one in np.unique(ends))
+        assert within < 0.5 * np.var(Y) * len(Y)
+        thresholds = FOREST.thresholds[root : root + 5]
+        assert np.isfinite(thresholds).all()
+
+
+def test_forests_say_as_much_as_those_of_scikit_learn():
+    truth = np.sin(2 * NEW[:, 0]) + NEW[:, 1] * (NEW[:, 2] > 0)
+    peer = ExtraTreesRegressor(TREES, min_samples_leaf=LEAST_LEAF, max_features=0.5, random_state=0).fit(X, Y)
+    ours, theirs = (np.mean((one - truth) ** 2) for one in (FOREST(NEW), peer.predict(NEW)))
+    assert ours < 1.1 * theirs
+    assert theirs < 0.8 * np.var(truth)
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.permutations(range(6)), st.permutations(range(80)), st.lists(st.sampled_from([-1, 1]), min_size=7, max_size=7)
+)
+def test_neither_order_nor_direction_matters(columns, rows, signs):
+    """Of columns, of items and of labels."""
+    columns, rows, signs = list(columns), list(rows), np.array(signs, np.float32)
+
+    def seen(items):
+        return (items * signs[:6])[:, columns]
+
+    again = grow(seen(X)[rows], signs[6] * Y[rows])
+    np.testing.assert_allclose(again(seen(NEW)), signs[6] * FOREST(NEW), atol=1e-12)
+
+
+def test_constant_columns_are_not_looked_at():
+    found = grow(np.column_stack([X, np.ones(len(X), np.float32)]), Y)
+    assert 6 not in found.divided
+
+
+def test_equal_labels_and_equal_items_are_not_divided():
+    same = grow(X, np.full(80, 3.0))
+    assert (same.divided == LEAF).all()
+    np.testing.assert_allclose(same(NEW), 3.0)
+    alone = grow(np.ones((20, 2), np.float32), Y[:20])
+    np.testing.assert_allclose(alone(NEW[:, :2]), Y[:20].mean())
+
+
+def test_left_out_labels_were_not_seen():
+    fold = np.arange(80) % 5
+    before = left_out(X, Y, fold)
+    changed = Y.copy()
+    changed[fold == 2] += 100.0
+    after = left_out(X, changed, fold)
+    np.testing.assert_array_equal(after[fold == 2], before[fold == 2])
+    assert (after[fold != 2] > before[fold != 2] + 1).any()
+    assert np.corrcoef(before, Y)[0, 1] > 0.3
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"divided": np.where(FOREST.divided == LEAF, LEAF, 6).astype(np.int32)},
+        {"left": np.zeros_like(FOREST.left)},
+        {"left": np.full_like(FOREST.left, len(FOREST.left))},
+        {"values": FOREST.values[:-1]},
+        {"roots": FOREST.roots + len(FOREST.left)},
+        {"roots": FOREST.roots[:0]},
+    ],
+)
+def test_changed_nodes_are_refused(changes):
+    with pytest.raises(ValueError, match=r"trees|nodes"):
+        replace(FOREST, **changes)
+    with pytest.raises(ValueError, match="other columns"):
+        FOREST(NEW[:, :5])
