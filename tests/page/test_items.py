@@ -6,6 +6,7 @@ import json
 import shlex
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from tests.page.conftest import N, truth, write_files
 from tests.page.test_session import look_at, wait
 from tupi.page.answers import AnswerFile, Told
 from tupi.page.frames import decode
+from tupi.page.knowledge import Known
 from tupi.page.looks import Look, ranks
 from tupi.page.pairs import AllPairs, random_pair
 from tupi.page.session import Session
@@ -312,6 +314,32 @@ def test_only_random_answers_say_what_a_view_is_worth(unlabelled: Source, tmp_pa
         assert len(known.judges.higher) == 12
         assert told == pytest.approx(expected["gain"].to_dict())
     finally:
+        session.close()
+
+
+def test_a_fit_that_began_before_an_answer_does_not_stay(
+    unlabelled: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Session(unlabelled, tmp_path / "answers.jsonl", method="tupi")  # nothing is fitted ahead of the test
+    begun, go_on = threading.Event(), threading.Event()
+    fit = session.explorer.fits.result
+
+    def slowly(name: str, known: Known) -> tupi.Denoised:
+        begun.set()
+        assert go_on.wait(60)
+        return fit(name, known)
+
+    monkeypatch.setattr(session.explorer.fits, "result", slowly)
+    try:
+        session.explorer.look("me", Look(method="auto", t=1))
+        assert begun.wait(60)
+        asked = session.question("ann")["question"]
+        session.answer("ann", "0", {"left": asked["left"]["item"], "right": asked["right"]["item"], "answer": "left"})
+        session.explorer.look("me", Look(method="auto", t=1))  # the fit to no answers has not ended yet
+        go_on.set()
+        wait(session, lambda: (found := session.explorer.found("auto")) and found[1].known.n_answers == 1)
+    finally:
+        go_on.set()
         session.close()
 
 

@@ -71,6 +71,7 @@ class Explorer:
         self._failed: dict[Tupi, str] = {}
         self.fits = Fits(self.prepared)
         self._found: dict[str, tuple[int, Found | str]] = {}  # by method, with the labels' version
+        self._wanted: dict[str, int] = {}  # by method: the labels' version when somebody last looked at it
         self.n_found = 0  # how often that changed
         self._scores: dict[tuple[Tupi, int], float] = {}
         self._candidates: list[Tupi] = []
@@ -112,10 +113,14 @@ class Explorer:
             self._looks[client] = look
             self._looks.move_to_end(client)
             self._moved = time.monotonic()
-            found = self._found.get(look.method)
-            if found is not None and found[0] != self._labels_version:
-                del self._found[look.method]  # fitted to other labels
+            self._wanted[look.method] = self._labels_version
+            if self._fitted_to(look.method) != self._labels_version:
+                self._found.pop(look.method, None)
         self._wake()
+
+    def _fitted_to(self, method: str) -> int:
+        """Return the version of the labels behind what a method found; -1 if it found nothing yet."""
+        return self._found[method][0] if method in self._found else -1
 
     def leave(self, client: str, look: Look) -> None:
         """Forget a client, unless it looks at something else already."""
@@ -309,7 +314,8 @@ class Explorer:
                     setting = look.setting(self.base)
                     if setting.engine_key() not in self._states:
                         return lambda: self._prepare(setting)
-                elif look.method not in self._found:
+                elif self._fitted_to(look.method) < self._wanted[look.method]:
+                    # A fit that had begun before may have put the result of older labels there since.
                     return partial(self._fit, look.method, self._known, self._labels_version)
             for method, (version, found) in self._found.items():
                 if isinstance(found, Found) and not found.judged and version == self._labels_version:
