@@ -26,12 +26,12 @@ Examples:
     "--features",
     multiple=True,
     metavar="NAME=FILE",
-    help="A view of these items, by the name that it had; repeat for more. Items lack views that are not there.",
+    help="A view of these items, under the name that it had in RUN; repeat for more. Views may be left out.",
 )
 @click.option("--score", multiple=True, metavar="COLUMN", help="Score column of SCORES; repeat for classes.")
 @matching_options
 @better_scores_option
-@telling_options("No summary.")
+@telling_options("Show no progress bar and no summary.")
 def predict(
     run: Path,
     scores: str,

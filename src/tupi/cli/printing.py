@@ -122,13 +122,12 @@ def print_summary(result: Denoised, inputs: Inputs, written: dict[str, str], ver
             console.print(_columns_table(result.columns))
     done, _, judgement = summary(result)
     encoded = "" if verbose else _encoded(result.columns)
-    for line in filter(None, (*result.notes, inputs.sentence, encoded, f"Wrote {', '.join(written.values())}.")):
+    wrote = f"Wrote {', '.join(written.values())}."
+    for line in filter(None, (*result.notes, views_worth(result), inputs.sentence, encoded, wrote)):
         _say(console, line)
     console.print()
-    said = {"What changed": done, "Views": views_worth(result), "Labels": judgement, "What next": next_step(result)}
-    for head, sentence in said.items():
-        if sentence:
-            _say(console, f"{head}: {sentence[0].lower()}{sentence[1:]}")
+    for head, sentence in (("What changed", done), ("Labels", judgement), ("What next", next_step(result))):
+        _say(console, f"{head}: {sentence[0].lower()}{sentence[1:]}")
 
 
 def _encoded(columns: pd.DataFrame) -> str:

@@ -27,7 +27,7 @@ from tupi.page.source import Source
 from tupi.page.words import in_words
 from tupi.results.report import render
 from tupi.results.result import Denoised
-from tupi.results.summary import summary
+from tupi.results.summary import summary, verdict
 from tupi.results.writing import write_result, write_table
 from tupi.runtime.errors import InputError
 from tupi.runtime.json_values import plain
@@ -172,6 +172,7 @@ class Decider:
             "known": plan.known.words,
             "changed": result.changed,
             "summary": summary(result),
+            "verdict": asdict(verdict(result)),
             "evidence": evidence,
             "notes": list(result.notes),
             "params": plain(result.params),

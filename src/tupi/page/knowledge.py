@@ -31,6 +31,11 @@ class Known:
     judges : Pairs or None
         The answers about pairs that were drawn at random. Pairs that were chosen are the hard ones, where rankings
         disagree, and so tell nothing about a gain in all pairs.
+    implied : Pairs or None
+        The comparisons that values from a file imply, if there are answers beside them. They judge as well: that
+        somebody answered a question makes the values no worse as judges than they were before it.
+    n_values : int
+        How many values these come from.
     n_answers : int
         How many pairs the answers rank; none if these are about single items.
     words : str
@@ -41,6 +46,8 @@ class Known:
     judges: Pairs | None = None
     n_answers: int = 0
     words: str = "no labels"
+    implied: Pairs | None = None
+    n_values: int = 0
 
 
 NOTHING = Known(None)
@@ -57,10 +64,15 @@ def known_from(
     words += [amount(n_answers, "answer")] if n_answers else []
     judges = as_pairs({pair: vote for pair, vote in tally.votes.items() if pair not in tally.chosen})
     labels = pairs if given is None else merge(given, tally.votes, random_state)
+    implied, n_values = None, 0
+    if isinstance(given, Values) and n_answers:
+        implied, n_values = value_pairs(given, random_state), len(given.index)
     if groups is not None:
         labels = None if labels is None else groups.of(labels)
-        judges = None if judges is None else replace(judges, groups=groups.numbers[judges.higher])
-    return Known(labels, judges, n_answers, " and ".join(words) or NOTHING.words)
+        judges, implied = (
+            None if one is None else replace(one, groups=groups.numbers[one.higher]) for one in (judges, implied)
+        )
+    return Known(labels, judges, n_answers, " and ".join(words) or NOTHING.words, implied, n_values)
 
 
 def known_of_items(given: Values | None, answered: Mapping[int, Any]) -> Known:

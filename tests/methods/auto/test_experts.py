@@ -117,7 +117,7 @@ def test_a_table_gains_what_a_linear_fit_gains():
     labels, judging = Values(items, truth[items]), Values(np.arange(30, 400), truth[30:])
     found = tupi.denoise(scores, views, labels=labels)
     assert found.params["plain_share"] > 0.5
-    assert "of them by a plain process" in found.notes[0]
+    assert "by a plain regression" in found.notes[0]
     linear = tupi.denoise(scores, views, labels=labels, method="ridge")
     assert pairwise_accuracy(found.predictions, judging) > pairwise_accuracy(linear.predictions, judging) - 0.01
 
@@ -159,7 +159,7 @@ def test_trees_take_part_where_they_err_less():
     items = np.arange(120)
     found = tupi.denoise(scores, views, labels=Values(items, truth[items]), task="regression")
     assert found.params["trees_share"] > 0.15
-    assert "% by trees" in found.notes[0]
+    assert "% by decision trees" in found.notes[0]
     truth, scores, views = table()
     plain = tupi.denoise(scores, views, labels=Values(items, truth[items]), task="regression")
     assert plain.params["trees_share"] == 0.0

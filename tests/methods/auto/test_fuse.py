@@ -86,7 +86,7 @@ def test_comparisons_are_not_called_labels(n):
     found = fuse(Pairs(np.where(up, first, second), np.where(up, second, first)))
     assert found.evidence.noun == "comparison"
     assert found.evidence.sentence.startswith(f"On {n} comparisons" if n == 30 else "5 comparisons are too few")
-    assert f"A Gaussian process on {n} comparisons made" in found.notes[0]
+    assert f"learned from {n} comparisons by a Gaussian process" in found.notes[0]
     assert f"{n} comparisons" in summary(found)[2]
     assert "label" not in found.evidence.sentence
 
@@ -94,7 +94,7 @@ def test_comparisons_are_not_called_labels(n):
 def test_a_method_that_was_asked_for_does_not_say_that_it_was_chosen():
     """Of comparisons it says that there are labels, and 'smooth' that there are none where there are."""
     assert "label" not in fuse(comparisons(LABELLED)).notes[0]
-    assert "Chose" not in tupi.denoise(SCORES, VIEWS, labels=KNOWN, method="smooth").notes[0]
+    assert "was chosen" not in tupi.denoise(SCORES, VIEWS, labels=KNOWN, method="smooth").notes[0]
 
 
 def test_without_the_guard_predictions_change():
