@@ -54,6 +54,7 @@ def predict(
     """
     import tupi
     from tupi.cli.printing import collected_warnings, print_json, print_reading, print_warnings
+    from tupi.cli.progress import ProgressBar
     from tupi.results.predicted import Predicted
     from tupi.results.writing import write_result
 
@@ -69,11 +70,13 @@ def predict(
     check_outputs({"--out": (out, SUFFIXES)}, files)
     if run.resolve() == out.resolve():
         raise InputError(f"--out: {out} is one of the input files; accepted: another file.")
-    with collected_warnings() as warned:
+    with ProgressBar(show=not quiet) as bar, collected_warnings() as warned:
         result = tupi.load(run)
         inputs = files.read(result.task)
+        bar.say(f"Predicting {len(inputs.predictions):,} items")
         found = result.predict(inputs.predictions, inputs.features, details=True)
         assert isinstance(found, Predicted)
+        bar.say("Writing")
         write_result(found, out, escape_formulas)
     print_warnings(warned)
     n, unfamiliar = len(found.initial), int((found.familiar < UNFAMILIAR).sum())

@@ -62,13 +62,15 @@ def describe_labels(
     kind = "labels" if isinstance(labels, Values) else "comparisons"
     given = len(labels.values) if isinstance(labels, Values) else len(labels.higher)
     used = f"{answer.n_used:,} {kind}" if answer.n_used == given else f"{answer.n_used:,} of {given:,} {kind}"
-    said = f"New predictions were learned from {used} by a Gaussian process"
     plain, trees = (round(100 * share) for share in (answer.fused.plain_share, answer.fused.forest_share))
-    if plain:
-        said += f", to {plain}% by a plain regression on the predictions and the columns of the views"
-    if trees:
-        said += f", {'and ' if plain else ''}to {trees}% by decision trees"
-    said += ". "
+    learners = {
+        "by a plain regression on the predictions and the columns of the views": plain,
+        "by decision trees": trees,
+    }
+    others = [f"{share}% {learner}" for learner, share in learners.items() if share]
+    shares = f", {100 - plain - trees}% of them by a Gaussian process"
+    by = f"{shares}, {' and '.join(others)}" if others else " by a Gaussian process"
+    said = f"New predictions were learned from {used}{by}. "
     if guard and confirmed < LEAST_CONFIRMED:  # labels that are left aside say nothing of a gain
         instead = "the answer without labels" if changed else "the initial predictions"
         return said + (
