@@ -28,8 +28,8 @@ from tupi.judging.catalogue import MetricLike, metric_for
 from tupi.judging.evidence import Evidence, judge, judged
 from tupi.judging.metrics import Metric
 from tupi.methods import make_method
-from tupi.methods.auto.auto import Auto, Fuse, Smooth, relations_of
-from tupi.methods.auto.growth import can_grow, grow, remember
+from tupi.methods.auto.auto import Auto, Fuse, Smooth
+from tupi.methods.auto.growth import can_grow, grow, relations_of, remember
 from tupi.methods.base import Fit, Method
 from tupi.methods.saved import SAVED
 from tupi.methods.tupi import Tupi

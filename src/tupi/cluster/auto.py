@@ -22,11 +22,10 @@ from tupi.inputs.new_items import Known, KnownView
 from tupi.inputs.problem import TASKS, Problem, standardize, without_views
 from tupi.judging.evidence import judged
 from tupi.judging.metrics import metric_of
-from tupi.methods.auto.auto import Auto, Solution, steps_of
+from tupi.methods.auto.auto import Auto, Solution, steps_of, why
+from tupi.methods.auto.items import Scale
 from tupi.methods.auto.labelfree import LabelFree, label_free, view_rows
 from tupi.methods.auto.model import model_of
-from tupi.methods.auto.notes import why
-from tupi.methods.auto.scale import Scale
 from tupi.results.outcome import history_table, weights_table
 from tupi.runtime.errors import InputError, nearest
 from tupi.runtime.threads import one_blas_thread

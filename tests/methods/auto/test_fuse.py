@@ -10,11 +10,12 @@ from tupi.inputs.labels import Pairs, Values
 from tupi.inputs.problem import make_problem
 from tupi.judging.metrics import pairwise_accuracy
 from tupi.methods.auto import experts, fitting
-from tupi.methods.auto.answering import fitted
-from tupi.methods.auto.auto import Fuse, label_free_of
+from tupi.methods.auto.auto import Fuse
+from tupi.methods.auto.fitting import fitted
+from tupi.methods.auto.growth import label_free_of
 from tupi.methods.auto.guard import Blend
+from tupi.methods.auto.items import Scale
 from tupi.methods.auto.process import labelled_model
-from tupi.methods.auto.scale import Scale
 from tupi.results.summary import summary
 from tupi.runtime.errors import InputError
 

@@ -4,7 +4,7 @@ An item has a prediction f and rows of views. What comes back for it is one expl
 
 1. **Which views count** (`tupi.embedding.relevance`): those that depend on the predictions, by a test on a sample.
    Copies count once; the rest may still be useful, but only labels can tell.
-2. **Who is alike** (`tupi.methods.auto.layout`, `tupi.embedding.anchors`): every item has a few nearest anchors by the
+2. **Who is alike** (`tupi.methods.auto.items`, `tupi.embedding.anchors`): every item has a few nearest anchors by the
    views that count.
 3. **The label-free answer** (`tupi.methods.auto.labelfree`): the average of f over alike items, shrunk towards f by the
    share of signal in their difference, which views that are left out in turn reveal (`tupi.methods.auto.signal`).
@@ -12,10 +12,10 @@ An item has a prediction f and rows of views. What comes back for it is one expl
 4. **What labels add** (`tupi.methods.auto.fitting`): a Gaussian process around the label-free answer, whose kernels
    (`tupi.methods.auto.kernels`) are made of f, of the anchors and of the views' own columns. Beside it stand a plain
    process of f and the views alone, for tables whose items form no groups, and with labels enough trees
-   (`tupi.methods.auto.experts`).
+   (`tupi.methods.auto.trees`).
 5. **The guard** (`tupi.methods.auto.guard`): labels that were left out say whether they belong to the items at all, and
    how likely the new predictions are better; new predictions, label-free answer and f are blended accordingly
-   (by kind of label `tupi.methods.auto.answers`, `tupi.methods.auto.binary_answer`, `tupi.methods.auto.class_answer`).
+   (by kind of label, `tupi.methods.auto.answers` and `tupi.methods.auto.class_answers`).
 6. **What to ask next** (`tupi.methods.auto.design`): labels that would lower the uncertainty of all items most.
 
 Whatever touches all items is a pass over blocks (`tupi.blocks.home`); the rest is small.
@@ -34,31 +34,26 @@ from numpy.typing import NDArray
 from tupi.algorithm.denoiser import Step
 from tupi.algorithm.trajectory import Watch
 from tupi.blocks.home import Home, Kept
-from tupi.blocks.memory import Memory
-from tupi.embedding.anchors import MOST
 from tupi.embedding.prepared import Prepared
-from tupi.embedding.relevance import Relations
-from tupi.inputs.labels import Labels, relabel, subset
+from tupi.inputs.labels import Labels, Values, relabel, subset
 from tupi.inputs.new_items import Known
 from tupi.judging.gain import Gain
-from tupi.methods.auto.answering import fitted
 from tupi.methods.auto.answers import NEW, Answer, ComparisonAnswer, RegressionAnswer
-from tupi.methods.auto.class_answer import as_sure_as_before
+from tupi.methods.auto.class_answers import as_sure_as_before
 from tupi.methods.auto.design import suggest_first, suggest_items, suggest_pairs
-from tupi.methods.auto.guard import Blend
-from tupi.methods.auto.labelfree import LabelFree, label_free, view_relations
+from tupi.methods.auto.fitting import fitted
+from tupi.methods.auto.fused import based_on
+from tupi.methods.auto.growth import label_free_of, scale_of
+from tupi.methods.auto.guard import LEAST_CONFIRMED, Blend
+from tupi.methods.auto.items import Scale
+from tupi.methods.auto.labelfree import LabelFree
 from tupi.methods.auto.model import ClassMixture, Mixture, mixture_of, model_of
-from tupi.methods.auto.notes import describe_labels, describe_share, describe_views, why
-from tupi.methods.auto.passes import based_on
 from tupi.methods.auto.reasons import Explanation
-from tupi.methods.auto.scale import Scale
 from tupi.methods.base import Fit, Method
 from tupi.methods.supervised import known_items
 from tupi.runtime.errors import InputError
 from tupi.runtime.threads import one_blas_thread
 
-BYTES_OF_ANCHORS, BYTES_OF_COLUMNS = 240, 100  # that each item takes, and each of its columns of predictions
-BYTES_OF_TABLES = 75  # that every two anchors take
 SURE = (
     " Without labels nothing tells how sure the new probabilities may be: they are about as sure as the initial ones, "
     "and their calibration error may be larger than before where they are right more often."
@@ -319,42 +314,6 @@ def _joined(home: Home, columns: Callable[[], Kept]) -> Array:
     return home.joined(columns())
 
 
-def label_free_of(prepared: Prepared) -> LabelFree:
-    """Return the label-free answer of a problem in this process, computed once."""
-    views, items = prepared.problem.views, prepared.items
-    ranked = prepared.problem.task == "ranking"
-    each = BYTES_OF_ANCHORS + BYTES_OF_COLUMNS * prepared.f.shape[1]
-    limit, needed = prepared.memory_limit, BYTES_OF_TABLES * min(len(items), MOST) ** 2 + len(items) * each
-    if limit is not None and needed > limit:
-        raise InputError(
-            f"memory_limit: found {limit:,} bytes, and method 'auto' keeps about {needed:,} for {len(items):,} items "
-            'beside their views; accepted: at least that, or method "tupi".'
-        )
-    f = scale_of(prepared).worked_on(prepared.f)
-    given = prepared.problem.columns[items]
-    return prepared.once("label-free", lambda: label_free(Memory(views, items), given, f, ranked, prepared.progress))
-
-
-def scale_of(prepared: Prepared) -> Scale:
-    """Return what the predictions are; of two classes' probabilities, what those of the second are."""
-    groups = None if prepared.problem.groups is None else prepared.problem.groups.among(prepared.items)
-    return Scale.of(prepared.problem, prepared.scale, prepared.shift, groups)
-
-
-def relations_of(prepared: Prepared) -> Relations:
-    """Return what a sample says about each view, by the test that decides which views count."""
-
-    def compute() -> Relations:
-        problem, items = prepared.problem, prepared.items
-        f = scale_of(prepared).worked_on(prepared.f)
-        return view_relations(Memory(problem.views, items), problem.columns[items], f, problem.task == "ranking")[3]
-
-    if prepared.has("label-free"):
-        return label_free_of(prepared).relations
-    found: Relations = prepared.once("relations", compute)
-    return found
-
-
 def without_labels(base: LabelFree, scale: Scale) -> Array:
     """Return how what comes back without labels is made of [1, base columns]."""
     # Averages vary less than scores. For regression f's units stay, and so do those of class scores.
@@ -386,3 +345,73 @@ def steps_of(base: LabelFree, columns: Sequence[Any], sampled: Sequence[Array], 
         for step in steps:
             watch(step)
     return steps
+
+
+def why(labels: Labels | None, useful: Labels | None) -> str:
+    """Return a sentence on why labels were used, or not."""
+    if useful is not None:
+        return "Chose 'fuse' because there are labels. "
+    why = "there are no labels" if labels is None else "no labelled items with features differ in their label"
+    return f"Chose 'smooth' because {why}. "
+
+
+def describe_views(base: LabelFree, names: list[str]) -> str:
+    """Return a sentence on which views were used."""
+    found = base.relations
+    said = f"{len(found.related) - len(found.through)} of {len(names)} views depend on the predictions"
+    for numbers, what in (
+        (found.through, "on one of those views"),
+        (base.layout.rest, "unrelated"),
+        (found.copies, "copies"),
+    ):
+        if numbers:
+            listed = ", ".join(names[k] for k in numbers[:5]) + (", ..." if len(numbers) > 5 else "")
+            said += f"; {what}: {listed}"
+    return said + "."
+
+
+def describe_share(base: LabelFree) -> str:
+    """Return a sentence on how far averages of alike items are trusted."""
+    if not base.layout.related:
+        return "Nothing to learn from without labels: the predictions stay as they are."
+    if base.moves:
+        return (
+            f"Of what alike items do not share, {100 * base.share.c:.0f}% is taken to be signal and kept, "
+            "the rest is averaged away."
+        )
+    if base.share.c == 1.0 and len(base.layout.related) == 1:
+        return "The one view that depends on them does not tell error from signal: the predictions stay as they are."
+    if base.share.c == 1.0:
+        why = "each view adds to what the others explain, so nothing is known to be error"
+    else:
+        why = "nothing shows that what the views agree about is what is predicted"
+    return f"Without labels {why}: the predictions stay as they are."
+
+
+def describe_labels(
+    answer: Answer, labels: Labels, found: tuple[Blend, float, float], changed: bool, guard: bool
+) -> str:
+    """Return a sentence on what was made of the labels, and what became of that; ``found`` is what the guard found."""
+    blend, probability, confirmed = found
+    kind = "labels" if isinstance(labels, Values) else "comparisons"
+    given = len(labels.values) if isinstance(labels, Values) else len(labels.higher)
+    used = f"{answer.n_used:,} {kind}" if answer.n_used == given else f"{answer.n_used:,} of {given:,} {kind}"
+    plain = round(100 * answer.fused.plain_share)
+    said = f"A Gaussian process on {used} made new predictions, "
+    trees = round(100 * answer.fused.forest_share)
+    if plain:
+        said += f"{plain}% of them by a plain process of the predictions and the views' columns, "
+    if trees:
+        said += f"{trees}% by trees, "
+    if guard and confirmed < LEAST_CONFIRMED:  # labels that are left aside say nothing of a gain
+        instead = "the answer without labels" if changed else "the initial predictions"
+        return said + (
+            f"but the {kind} agree with nothing better than chance would (do their ids match those of the "
+            f"predictions?), so they are left aside, and {instead} came back."
+        )
+    said += f"better with probability {probability:.2f} by the {kind} left out and by what such views usually gain; "
+    if not guard:
+        return said + "they came back as they are, since the guard is off."
+    if not changed:
+        return said + "no credible gain, so the initial predictions stay as they are."
+    return said + f"they make up {100 * blend.new:.0f}% of what came back."

@@ -19,8 +19,7 @@ from tupi.blocks.home import Home, Kept, Rows, reads_views
 from tupi.embedding.anchor_graph import AnchorGraph, GraphKernel, mirrored
 from tupi.embedding.anchors import FAINT, Near, compile_all, nearest
 from tupi.embedding.relevance import TESTED, Relations, evenly, normal_quantiles, relations
-from tupi.methods.auto.drawing import content_order, drawing_order
-from tupi.methods.auto.layout import Layout, Space, make_space
+from tupi.methods.auto.items import Layout, Space, content_order, drawing_order, make_space
 from tupi.methods.auto.signal import SignalShare, explained_by, sampled_neighbors, signal_share
 from tupi.runtime.compiling import COMPILING, is_compiled
 from tupi.runtime.threads import in_order

@@ -25,15 +25,13 @@ from tupi.embedding.anchors import Near
 from tupi.embedding.relevance import evenly
 from tupi.inputs.new_items import Known, NewItems
 from tupi.methods.auto.answers import Answer, RankingAnswer
-from tupi.methods.auto.class_answer import ClassAnswer, ClassColumns, class_columns
-from tupi.methods.auto.fitting import Fused
+from tupi.methods.auto.class_answers import ClassAnswer, ClassColumns, class_columns
+from tupi.methods.auto.fused import Fused, answered, based_on, deviations, in_units, mixed
 from tupi.methods.auto.guard import Blend
+from tupi.methods.auto.items import Layout, Scale, Space
 from tupi.methods.auto.kernels import with_tables
 from tupi.methods.auto.labelfree import KERNEL_STRENGTHS, LabelFree, based, normal_scores
-from tupi.methods.auto.layout import Layout, Space
-from tupi.methods.auto.passes import answered, based_on, deviations, in_units, mixed
 from tupi.methods.auto.process import LeftOut, labelled_model, posterior
-from tupi.methods.auto.scale import Scale
 from tupi.methods.base import Foreseen
 from tupi.methods.familiarity import familiarity, usual_distance
 from tupi.runtime.errors import InputError
@@ -125,7 +123,7 @@ class Mixture:
 
 @dataclass(frozen=True, eq=False)
 class ClassMixture:
-    """Columns of classes after labels; `tupi.methods.auto.class_answer.class_columns` says what the fields are."""
+    """Columns of classes after labels; `tupi.methods.auto.class_answers.class_columns` says what the fields are."""
 
     made: ClassColumns
     blend: Blend
