@@ -16,13 +16,12 @@ from tupi.cluster.cluster import check_installed, wants_dask
 from tupi.cluster.predict import predict_in_blocks
 from tupi.cluster.result import DistributedDenoised
 from tupi.embedding.hsic import DEFAULTS, dependence_table, view_dependence
-from tupi.embedding.prepared import Prepared, Progress, silent
-from tupi.inputs.checks import check_seed
+from tupi.embedding.prepared import Prepared, Progress, silent, standardize
 from tupi.inputs.labels import Labels, Pairs, Values
 from tupi.inputs.new_items import Known, grown_problem
-from tupi.inputs.problem import make_problem, standardize, with_more_labels
+from tupi.inputs.numbers import check_seed
+from tupi.inputs.problem import make_problem, with_more_labels
 from tupi.inputs.seen import Seen
-from tupi.inputs.tables import columns_table
 from tupi.inputs.types import Column, DaskClient, Features, Lazy, Table
 from tupi.judging.catalogue import MetricLike, metric_for
 from tupi.judging.evidence import Evidence, judge, judged
@@ -34,7 +33,7 @@ from tupi.methods.base import Fit, Method
 from tupi.methods.saved import SAVED
 from tupi.methods.tupi import Tupi
 from tupi.methods.worth import MOST_VIEWS, view_gains
-from tupi.results.outcome import history_table, weights_table
+from tupi.results.outcome import columns_table, history_table, weights_table
 from tupi.results.reasons import Reasons, told
 from tupi.results.result import Denoised
 from tupi.results.saving import read_outcome
@@ -159,7 +158,7 @@ def denoise(
     if checkpoint is not None:
         raise InputError("checkpoint: found a folder without Dask; accepted: with engine='dask' or Dask collections.")
     problem = make_problem(predictions, features, labels, task, impute, groups)
-    prepared = Prepared(problem, random_state, progress, as_bytes(memory_limit))
+    prepared = Prepared(problem, random_state, progress, None if memory_limit is None else as_bytes(memory_limit))
     return denoise_prepared(prepared, chosen, callback, metric)
 
 

@@ -14,9 +14,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tupi.api import denoise
-from tupi.inputs.checks import MIN_ITEMS
 from tupi.inputs.labels import Labels
 from tupi.inputs.numbers import unmasked
+from tupi.inputs.problem import MIN_ITEMS
 from tupi.inputs.types import Column, Table
 from tupi.judging.metrics import pairwise_accuracy
 from tupi.methods import Method

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.cli.showing import shown
-from tupi.inputs.checks import check_row_count
+from tupi.inputs.features import check_row_count
 from tupi.inputs.files import InputFiles
 from tupi.runtime.errors import InputError
 

@@ -17,9 +17,10 @@ from tupi.cluster.problem import read
 from tupi.cluster.reading import as_rows, named_rows
 from tupi.cluster.result import DistributedDenoised, given_shape, kept_vector, lazy_vector
 from tupi.embedding.hsic import dependence_table, hsic
+from tupi.embedding.prepared import standardize
 from tupi.inputs.labels import relabel, subset
 from tupi.inputs.new_items import Known, KnownView
-from tupi.inputs.problem import TASKS, Problem, standardize, without_views
+from tupi.inputs.problem import TASKS, Problem, without_views
 from tupi.judging.evidence import judged
 from tupi.judging.metrics import metric_of
 from tupi.methods.auto.auto import Auto, Solution, steps_of, why

@@ -24,7 +24,7 @@ from tupi.cluster.reading import as_rows, named_rows
 from tupi.cluster.result import DistributedDenoised, given_shape, kept_vector, lazy_vector
 from tupi.cluster.search import OnWorkers, Search
 from tupi.embedding.embedding import embed_blocks, gaussian_maps
-from tupi.embedding.restoring import in_scale
+from tupi.embedding.prepared import in_scale
 from tupi.inputs.checked_labels import as_labels
 from tupi.inputs.labels import Labels
 from tupi.inputs.problem import TASKS

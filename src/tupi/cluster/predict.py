@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from tupi.cluster.cluster import broadcast, check_installed
 from tupi.cluster.reading import Rows, as_rows, common_bounds
-from tupi.inputs.checks import check_row_count
-from tupi.inputs.views import called_view, named_views
+from tupi.inputs.features import check_row_count, named_views
+from tupi.inputs.views import called_view
 from tupi.results.outcome import Outcome, without_items
 from tupi.results.predicted import Predicted
 from tupi.runtime.errors import InputError

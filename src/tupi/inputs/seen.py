@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tupi.inputs.checks import check_row_count
+from tupi.inputs.features import check_row_count, named_views
 from tupi.inputs.new_items import matrix_as_before
 from tupi.inputs.numbers import as_pandas
 from tupi.inputs.problem import Problem
 from tupi.inputs.tables import Encoding
-from tupi.inputs.views import View, called_view, named_views
+from tupi.inputs.views import View, called_view
 from tupi.runtime.errors import InputError, nearest
 
 MOST = 2000  # items that are kept

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from tupi.algorithm.denoiser import Step
 from tupi.algorithm.trajectory import Watch
-from tupi.embedding.prepared import Prepared
-from tupi.embedding.restoring import restore
+from tupi.embedding.prepared import Prepared, restore
 from tupi.inputs.labels import Labels
 from tupi.judging.gain import Gain
 from tupi.runtime.errors import InputError
@@ -111,7 +110,7 @@ class Fit:
         best first.
     calibrated : bool
         For regression: whether the columns are values that labels have calibrated. Otherwise they only say who is
-        alike, and `tupi.embedding.restoring` finds values for them.
+        alike, and `tupi.embedding.prepared` finds values for them.
     model : callable, optional
         Returns the same answer as a function of an item, what `tupi.results.later.Model` says; None if there is none.
     moved : callable, optional

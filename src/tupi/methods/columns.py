@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.embedding.prepared import Prepared
-from tupi.inputs.problem import SMALLEST_PROBABILITY, standardize
+from tupi.embedding.prepared import Prepared, standardize
+from tupi.inputs.problem import SMALLEST_PROBABILITY
 from tupi.runtime.errors import InputError
 
 Array = NDArray[np.float64]

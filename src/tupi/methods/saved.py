@@ -10,10 +10,10 @@ from typing import Any
 
 from tupi.embedding.anchor_graph import AnchorGraph
 from tupi.embedding.anchors import Anchors, Near
-from tupi.inputs.checks import Statistics
 from tupi.inputs.new_items import Known, KnownView
 from tupi.inputs.seen import Seen
 from tupi.inputs.tables import Encoding
+from tupi.inputs.views import Statistics
 from tupi.methods.auto.class_answers import ClassColumns
 from tupi.methods.auto.fused import Chances, Fused, Linear, Process
 from tupi.methods.auto.guard import Blend

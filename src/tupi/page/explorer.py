@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tupi.algorithm.trajectory import extend
 from tupi.embedding.embedding import KERNELS
-from tupi.embedding.restoring import restore
+from tupi.embedding.prepared import restore
 from tupi.inputs.labels import Labels, labelled_items, relabel
 from tupi.judging.metrics import metric_of
 from tupi.methods.tupi import LAM_GRID, SIGMA_W2_GRID, Tupi

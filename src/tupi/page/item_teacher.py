@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tupi.inputs.checks import MAGNITUDES
 from tupi.inputs.labels import Labels, Values
+from tupi.inputs.problem import MAGNITUDES
 from tupi.page.answers import AnswerFile, Said, Told
 from tupi.page.explorer import Explorer
 from tupi.page.knowledge import Known, known_of_items

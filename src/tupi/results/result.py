@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tupi.inputs.features import any_lazy
 from tupi.inputs.labels import Labels
 from tupi.inputs.numbers import library_of
 from tupi.inputs.types import Column, Features, Table
-from tupi.inputs.views import any_lazy
 from tupi.results.coverage import class_sets, interval
 from tupi.results.decisions import Decisions, decide
 from tupi.results.drift import Drift, drift

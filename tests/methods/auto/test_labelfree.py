@@ -9,7 +9,7 @@ import tupi
 from tests.conftest import make_problem_arrays
 from tests.methods.auto.dense import dense_weights, everyone
 from tupi.blocks import memory
-from tupi.blocks.memory import Memory
+from tupi.blocks.home import Memory
 from tupi.embedding import anchors
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Values

@@ -67,7 +67,8 @@ Array = NDArray[np.float64]
 def fitted(base: LabelFree, labels: Labels, scale: Scale) -> tuple[Answer, Positions]:
     """Fit the process to labels of any kind; also return which items it was fitted to."""
     most = most_labels(base.home.n)
-    labels = relative_labels(labels, scale.groups)
+    if scale.groups is not None:
+        labels = relative_labels(labels, scale.groups)
     if isinstance(labels, Pairs):
         return _from_pairs(base, labels, scale, most)
     place = np.empty(base.home.n, np.int64)

@@ -13,8 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tupi.blocks.home import Home, Rows, reads_views
-from tupi.blocks.memory import Memory
+from tupi.blocks.home import Home, Memory, Rows, reads_views
 from tupi.embedding.anchor_graph import mirrored
 from tupi.embedding.anchors import MOST, Near
 from tupi.embedding.prepared import Prepared

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tupi.blocks.home import Home, Rows, reads_views
 from tupi.embedding.anchors import Anchors, Near, Points, place_anchors
-from tupi.embedding.restoring import in_scale
+from tupi.embedding.prepared import in_scale
 from tupi.inputs.groups import Groups
 from tupi.inputs.problem import Problem
 from tupi.methods.auto.signal import FITTED, leading_directions

@@ -18,8 +18,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.blocks.home import Rows, reads_views
-from tupi.blocks.memory import Memory
+from tupi.blocks.home import Memory, Rows, reads_views
 from tupi.embedding.anchor_graph import AnchorGraph
 from tupi.embedding.anchors import Near
 from tupi.embedding.relevance import evenly
