@@ -107,7 +107,8 @@ def test_classes_are_fitted_around_label_free_probabilities():
     prepared = Prepared(make_problem(chances, views, labels, "classification"))
     base = label_free_of(prepared)
     scale = Scale("classification", prepared.scale, prepared.shift, True)
-    answer, rows = fitted(base, labels, scale)
+    answer = fitted(base, labels, scale)
+    rows = answer.rows
     items, found = everyone(base), label_free_chances(base, scale)
     average = items.base[:, :, 2] - items.base[:, :, 2].mean(axis=0)
     average *= (average * prepared.f).sum(axis=0) / (average**2).sum(axis=0)

@@ -35,7 +35,8 @@ def answer_to(labels, task="ranking"):
     """Return the answer to labels, the items it was fitted to, and the problem."""
     prepared = Prepared(make_problem(SCORES, VIEWS, labels, task))
     scale = Scale(task, prepared.scale, prepared.shift, probabilities=False)
-    return *fitted(label_free_of(prepared), labels, scale), prepared
+    answer = fitted(label_free_of(prepared), labels, scale)
+    return answer, answer.rows, prepared
 
 
 def comparisons(items, k=80, seed=0):

@@ -51,12 +51,15 @@ class Answer(ABC):
         The process.
     n_used : int
         How many labels it was fitted to.
+    rows : ndarray of int
+        The labelled items that it was fitted to, numbered as in the problem's home.
     """
 
     problem: LabelFree
     scale: Scale
     fused: Fused
     n_used: int
+    rows: Positions
 
     @abstractmethod
     def columns(self, blend: Blend) -> Kept:

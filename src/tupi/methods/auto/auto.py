@@ -26,20 +26,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tupi.algorithm.denoiser import Step
 from tupi.algorithm.trajectory import Watch
-from tupi.blocks.home import Home, Kept
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels, Values, relabel, subset
 from tupi.inputs.new_items import Known
-from tupi.judging.gain import Gain
 from tupi.methods.auto.answers import NEW, Answer, ComparisonAnswer, RegressionAnswer
-from tupi.methods.auto.class_answers import as_sure_as_before
+from tupi.methods.auto.class_answers import without_labels
 from tupi.methods.auto.design import suggest_first, suggest_items, suggest_pairs
 from tupi.methods.auto.fitting import fitted
 from tupi.methods.auto.fused import based_on
@@ -47,7 +45,7 @@ from tupi.methods.auto.growth import label_free_of, scale_of
 from tupi.methods.auto.guard import LEAST_CONFIRMED, Blend
 from tupi.methods.auto.items import Scale
 from tupi.methods.auto.labelfree import LabelFree
-from tupi.methods.auto.model import ClassMixture, Mixture, mixture_of, model_of
+from tupi.methods.auto.model import mixture_of, model_of
 from tupi.methods.auto.reasons import Explanation
 from tupi.methods.base import Fit, Method
 from tupi.methods.supervised import known_items
@@ -60,69 +58,6 @@ SURE = (
 )
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """What comes back, with the blocks of items.
-
-    Attributes
-    ----------
-    columns : kept arrays of shape (items, c), or None
-        New columns, standardised; None if the predictions stay as they are.
-    params : dict
-        What was found.
-    note : str
-        A sentence for a person.
-    calibrated : bool
-        Whether columns are values in the units of the predictions.
-    gain : Gain, optional
-        By labels that were left out.
-    uncertainty : callable, optional
-        Returns kept arrays of shape (items,), see `tupi.methods.base.Fit`.
-    expected : kept arrays of shape (items,), optional
-        See there.
-    left_out_errors : ndarray, optional
-        See there.
-    suggested : callable, optional
-        Returns items, or pairs, to label next.
-    left_out : tuple of ndarray, optional
-        Labelled items and predictions of them, each without its label, see there.
-    left_out_pairs : callable, optional
-        Returns pairs of items, and predicted differences between them, see there.
-    answer : Answer, optional
-        What the labels made of the problem.
-    blend : Blend, optional
-        How much of it came back.
-    labelled : ndarray of int, optional
-        The labelled items that it was made of.
-    """
-
-    columns: Kept | None
-    params: dict[str, Any]
-    note: str
-    calibrated: bool
-    gain: Gain | None = None
-    uncertainty: Callable[[], Kept] | None = None
-    expected: Kept | None = None
-    left_out_errors: Array | None = None
-    suggested: Callable[[], Positions] | None = None
-    left_out: tuple[Positions, Array] | None = None
-    left_out_pairs: Callable[[], tuple[Positions, Positions, Array] | None] | None = None
-    answer: Answer | None = None
-    blend: Blend | None = None
-    labelled: Positions | None = None
-
-    def mixture(self, base: LabelFree, scale: Scale) -> Mixture | ClassMixture | None:
-        """Return how columns come about; None if the predictions stay as they are."""
-        if self.columns is None:
-            return None
-        return mixture_of(base, scale, self.answer, self.blend, without_labels(base, scale))
-
-    @property
-    def rater_errors(self) -> dict[str, float] | None:
-        """The share of wrong answers of each rater, see `tupi.methods.base.Fit`."""
-        return None if self.answer is None else self.answer.rater_errors()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,55 +92,39 @@ class Auto(Method):
 
     def in_memory(self, prepared: Prepared, labels: Labels | None, watch: Watch | None) -> Fit:
         """Return better columns of a problem in this process."""
-        problem = prepared.problem
+        problem, f, scale = prepared.problem, prepared.f, scale_of(prepared)
         useful = None if labels is None else subset(labels, prepared.items)
-        among = None if useful is None else relabel(useful, prepared.items)
-        scale = scale_of(prepared)
+        # Fits to some of the labels only judge; suggestions are for a person.
+        suggest = labels is problem.labels
         with one_blas_thread():  # several would round differently, and the answer must not depend on how many there are
             base = label_free_of(prepared)
-            # Fits to some of the labels only judge; suggestions are for a person.
-            found = self.solve(base, among, scale, problem.names, labels is problem.labels, prepared.progress)
-        columns = prepared.f if found.columns is None else scale.both(base.home.joined(found.columns))
-
-        return Fit(
-            columns,
-            self.params() | found.params,
-            steps_of(base, (prepared.f, columns), (prepared.f[base.sample], columns[base.sample]), watch),
-            [],
-            (found.note,),
-            gain=found.gain,
-            uncertainty=None if found.uncertainty is None else partial(_joined, base.home, found.uncertainty),
-            expected=None if found.expected is None else base.home.joined(found.expected),
-            left_out_errors=found.left_out_errors,
-            suggested=found.suggested,
-            left_out=None if found.left_out is None else (prepared.items[found.left_out[0]], found.left_out[1]),
-            left_out_pairs=found.left_out_pairs,
-            calibrated=found.calibrated,
-            rater_errors=found.rater_errors,
-            model=lambda: model_of(
-                Known.of(problem), prepared.f, base, scale, found.mixture(base, scale), found.answer
-            ),
-            moved=Explanation(
-                prepared,
-                base,
-                scale,
-                columns,
-                partial(found.mixture, base, scale),
-                found.answer,
-                found.blend,
-                found.labelled,
-            ).moved,
+            found, answer, blend = self.solve(
+                base, useful, prepared.items, scale, problem.names, suggest, prepared.progress
+            )
+        joined: Callable[[Any], Array] = base.home.joined
+        uncertainty, expected = found.uncertainty, found.expected
+        columns = f if found.columns is None else scale.both(joined(found.columns))
+        how = partial(mixture_of, base, scale, answer, blend) if found.columns is not None else _nothing
+        return replace(
+            found,
+            columns=columns,
+            steps=steps_of(base, (f, columns), (f[base.sample], columns[base.sample]), watch),
+            uncertainty=None if uncertainty is None else lambda: joined(uncertainty()),
+            expected=None if expected is None else joined(expected),
+            model=lambda: model_of(Known.of(problem), f, base, scale, how(), answer),
+            moved=Explanation(prepared, base, scale, columns, how, answer, blend).moved,
         )
 
     def solve(
         self,
         base: LabelFree,
         labels: Labels | None,
+        items: Positions,
         scale: Scale,
         names: list[str],
         suggest: bool,
         progress: Callable[[str], None],
-    ) -> Solution:
+    ) -> tuple[Fit, Answer | None, Blend | None]:
         """Return better columns of items wherever they are.
 
         Parameters
@@ -213,7 +132,9 @@ class Auto(Method):
         base : LabelFree
             The problem without labels.
         labels : Values, Pairs or None
-            Labels that may be used; items are numbered as in ``base.home``.
+            Labels that may be used, all of items that take part.
+        items : ndarray of int
+            The items that take part, which are those of ``base.home``.
         scale : Scale
             What predictions are.
         names : list of str
@@ -222,17 +143,26 @@ class Auto(Method):
             Whether to say which labels would teach most.
         progress : callable
             Called with a sentence whenever something long begins.
+
+        Returns
+        -------
+        Fit
+            What was found, but for steps. Columns, uncertainties and expected labels are with the blocks of
+            ``base.home``; there are no columns if the predictions stay as they are.
+        Answer, Blend
+            What the labels made of the problem, and how much of that came back; None without labels.
         """
         if labels is None:
-            return self._without_labels(base, scale, names, suggest)
+            return self._without_labels(base, scale, names, suggest), None, None
         progress("Learning from the labels")
-        answer, rows = fitted(base, labels, scale)
+        answer = fitted(base, relabel(labels, items), scale)
         progress("Asking the labels that were left out")
         blend, probability, confirmed = answer.guarded()
         if not self.guard:
             blend = NEW
         changed = blend.new > 0 or (blend.label_free > 0 and base.moves)
         params = {
+            "signal_share": base.share.c,
             "weight": blend.new,
             "confirmed": confirmed,
             "plain_share": answer.fused.plain_share,
@@ -245,43 +175,44 @@ class Auto(Method):
         def suggested() -> Positions:
             with one_blas_thread():
                 if isinstance(answer, ComparisonAnswer):
-                    asked = rows[np.column_stack([answer.higher, answer.lower])]
+                    asked = answer.rows[np.column_stack([answer.higher, answer.lower])]
                     return suggest_pairs(base, answer.fused, asked, scale.groups)
-                return suggest_items(base, answer.fused, answer.fused.noise, rows)
+                return suggest_items(base, answer.fused, answer.fused.noise, answer.rows)
 
         def left_out_pairs() -> tuple[Positions, Positions, Array] | None:
             pairs = answer.left_out_pairs(judged)
-            return None if pairs is None else (rows[pairs[0]], rows[pairs[1]], pairs[2])
+            return None if pairs is None else (answer.rows[pairs[0]], answer.rows[pairs[1]], pairs[2])
 
-        return Solution(
-            answer.columns(blend) if changed else None,
-            {"signal_share": base.share.c} | params,
-            f"{describe_views(base, names)} {made}",
-            isinstance(answer, RegressionAnswer) and changed,
-            answer.gain(judged),
-            answer.uncertainty,
-            answer.expected(),
-            answer.left_out_errors(blend),
-            suggested if suggest else None,
-            None if left_out is None else (rows, left_out),
-            left_out_pairs,
-            answer,
-            blend,
-            rows,
+        found = Fit(
+            cast(Any, answer.columns(blend) if changed else None),
+            self.params() | params,
+            [],
+            [],
+            (f"{describe_views(base, names)} {made}",),
+            gain=answer.gain(judged),
+            uncertainty=cast(Any, answer.uncertainty),
+            expected=cast(Any, answer.expected()),
+            left_out_errors=answer.left_out_errors(blend),
+            suggested=suggested if suggest else None,
+            left_out=None if left_out is None else (items[answer.rows], left_out),
+            left_out_pairs=left_out_pairs,
+            calibrated=isinstance(answer, RegressionAnswer) and changed,
+            rater_errors=answer.rater_errors(),
         )
+        return found, answer, blend
 
-    def _without_labels(self, base: LabelFree, scale: Scale, names: list[str], suggest: bool) -> Solution:
+    def _without_labels(self, base: LabelFree, scale: Scale, names: list[str], suggest: bool) -> Fit:
         """Return the label-free answer where the views give good reason to move f."""
         moved = base.home.each(based_on, base.base, coefficients=without_labels(base, scale)) if base.moves else None
-        return Solution(
-            moved,
-            {"signal_share": base.share.c},
-            describe_views(base, names)
-            + " "
-            + describe_share(base)
-            + (SURE if base.moves and scale.probabilities else ""),
-            scale.task == "regression" and base.moves,
+        sure = SURE if base.moves and scale.probabilities else ""
+        return Fit(
+            cast(Any, moved),
+            self.params() | {"signal_share": base.share.c},
+            [],
+            [],
+            (f"{describe_views(base, names)} {describe_share(base)}{sure}",),
             suggested=(lambda: suggest_first(base)) if suggest else None,
+            calibrated=scale.task == "regression" and base.moves,
         )
 
 
@@ -309,17 +240,8 @@ class Smooth(Method):
         return replace(found, params={name: value for name, value in found.params.items() if name != "guard"})
 
 
-def _joined(home: Home, columns: Callable[[], Kept]) -> Array:
-    """Return columns that nobody has computed yet."""
-    return home.joined(columns())
-
-
-def without_labels(base: LabelFree, scale: Scale) -> Array:
-    """Return how what comes back without labels is made of [1, base columns]."""
-    # Averages vary less than scores. For regression f's units stay, and so do those of class scores.
-    if scale.task == "ranking":
-        return base.unit(base.careful)
-    return as_sure_as_before(base, scale) if scale.probabilities and base.moves else base.careful
+def _nothing() -> None:
+    """Return how columns come about of predictions that stay as they are."""
 
 
 def steps_of(base: LabelFree, columns: Sequence[Any], sampled: Sequence[Array], watch: Watch | None) -> list[Step]:

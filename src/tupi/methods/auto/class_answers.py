@@ -170,6 +170,14 @@ def spread_of(coefficients: Array, problem: LabelFree, scale: Scale) -> tuple[fl
     return float(means.mean()), float(np.sqrt(max(squares.mean() - means.mean() ** 2, 0.0)))
 
 
+def without_labels(base: LabelFree, scale: Scale) -> Array:
+    """Return how what comes back without labels is made of [1, base columns]."""
+    # Averages vary less than scores. For regression f's units stay, and so do those of class scores.
+    if scale.task == "ranking":
+        return base.unit(base.careful)
+    return as_sure_as_before(base, scale) if scale.probabilities and base.moves else base.careful
+
+
 def as_sure_as_before(base: LabelFree, scale: Scale) -> Array:
     """Return the coefficients of the label-free answer, with probabilities as sure, and classes as likely, as before.
 

@@ -64,8 +64,8 @@ Positions = NDArray[np.int64]
 Array = NDArray[np.float64]
 
 
-def fitted(base: LabelFree, labels: Labels, scale: Scale) -> tuple[Answer, Positions]:
-    """Fit the process to labels of any kind; also return which items it was fitted to."""
+def fitted(base: LabelFree, labels: Labels, scale: Scale) -> Answer:
+    """Fit the process to labels of any kind."""
     most = most_labels(base.home.n)
     if scale.groups is not None:
         labels = relative_labels(labels, scale.groups)
@@ -84,14 +84,15 @@ def fitted(base: LabelFree, labels: Labels, scale: Scale) -> tuple[Answer, Posit
         chances = label_free_chances(base, scale)
         z = (np.eye(len(chances.unit))[values.astype(np.int64)] - chances.frequency) / chances.unit
         fused = fit_values(base, labelled, z, chances, CLASS_SHIFT, weights=weights)
-        return ClassAnswer(base, scale, fused, len(values), values.astype(np.int64), chances), rows
+        return ClassAnswer(base, scale, fused, len(values), rows, values.astype(np.int64), chances)
     z = ((values - values.mean()) / values.std())[:, None]
     kinds = {"regression": RegressionAnswer, "ranking": RankingAnswer, "classification": BinaryAnswer}
     kind: Any = kinds[scale.task]
     groups = None if labels.groups is None else np.unique(labels.groups[used], return_inverse=True)[1]
     levels = scale.groups is None or scale.groups.levels
     fused = with_experts(base, fit_values(base, labelled, z, groups=groups, levels=levels, weights=weights), z)
-    return kind(base, scale, fused, len(values), values), rows
+    found: Answer = kind(base, scale, fused, len(values), rows, values)
+    return found
 
 
 def _who(labels: Pairs, order: Positions) -> tuple[NDArray[Any] | None, Positions | None]:
@@ -104,7 +105,7 @@ def _who(labels: Pairs, order: Positions) -> tuple[NDArray[Any] | None, Position
     return np.append(names, "values") if implied.any() else names, np.where(implied, len(names), numbers)
 
 
-def _from_pairs(base: LabelFree, labels: Pairs, scale: Scale, most: int) -> tuple[Answer, Positions]:
+def _from_pairs(base: LabelFree, labels: Pairs, scale: Scale, most: int) -> Answer:
     place = np.empty(base.home.n, np.int64)
     place[base.order] = np.arange(base.home.n)
     higher, lower = place[labels.higher], place[labels.lower]
@@ -120,7 +121,7 @@ def _from_pairs(base: LabelFree, labels: Pairs, scale: Scale, most: int) -> tupl
     names, raters = _who(labels, order)
     answers = Answers.of(higher, lower, weights, raters)
     fused = fit_pairs(base, pick_features(base, rows), answers, groups)
-    return ComparisonAnswer(base, scale, fused, len(higher), higher, lower, names), rows
+    return ComparisonAnswer(base, scale, fused, len(higher), rows, higher, lower, names)
 
 
 def most_labels(n: int) -> int:

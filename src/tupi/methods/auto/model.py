@@ -24,7 +24,7 @@ from tupi.embedding.anchors import Near
 from tupi.embedding.relevance import evenly
 from tupi.inputs.new_items import Known, NewItems
 from tupi.methods.auto.answers import Answer, RankingAnswer
-from tupi.methods.auto.class_answers import ClassAnswer, ClassColumns, class_columns
+from tupi.methods.auto.class_answers import ClassAnswer, ClassColumns, class_columns, without_labels
 from tupi.methods.auto.fused import Fused, answered, based_on, deviations, in_units, mixed
 from tupi.methods.auto.guard import Blend
 from tupi.methods.auto.items import Layout, Scale, Space
@@ -375,9 +375,7 @@ def model_of(
     return replace(model, graph=graph, stored=fused, units=units)
 
 
-def mixture_of(
-    base: LabelFree, scale: Scale, answer: Answer | None, blend: Blend | None, moved: Array
-) -> Mixture | ClassMixture:
+def mixture_of(base: LabelFree, scale: Scale, answer: Answer | None, blend: Blend | None) -> Mixture | ClassMixture:
     """Return how new columns come about.
 
     Parameters
@@ -386,12 +384,10 @@ def mixture_of(
         The label-free answer, and what predictions are.
     answer, blend : Answer and Blend, or None
         What labels made of it, and how much of that came back.
-    moved : ndarray of shape (c, k + 1)
-        What comes back without labels.
     """
     own = base.unit(base.only(0)) if scale.task == "ranking" else base.only(0)
     if answer is None or blend is None:
-        return Mixture(moved, own)
+        return Mixture(without_labels(base, scale), own)
     if isinstance(answer, ClassAnswer):
         return ClassMixture(answer._made, blend, base.careful)
     return Mixture(answer.coefficients(blend), answer.wide(own))  # type: ignore[attr-defined]
