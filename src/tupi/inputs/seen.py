@@ -34,12 +34,9 @@ class Seen:
         How many items there were in all.
     predictions : ndarray of shape (k,) or (k, c)
         The initial predictions of the items that are kept.
-    names : tuple of str
-        The views.
-    centers : tuple of ndarray of shape (d,)
-        The mean of each column of each view, which is subtracted so that single precision suffices.
-    rows : tuple of ndarray of shape (k, d)
-        The rows of each view; NaN where an item lacks it.
+    names, centers, rows : tuple
+        For each view its name, the mean of each column, which is subtracted so that single precision suffices, and
+        rows of shape (k, d), which are NaN where an item lacks it.
     encodings : tuple of Encoding or None
         How the columns of each view became numbers, if they were none.
     relative : bool

@@ -97,15 +97,14 @@ class Session:
 
     def _teacher(self, path: Path) -> PairTeacher | ValueTeacher | ClassTeacher:
         """Return who asks: for classes and values about one item, else which of two is higher."""
-        labels, told = self._file_labels, (self.signal, self.explorer.set_known)
+        labels = self._file_labels
         kinds = {"classification": "classes", "regression": "values"}
         asks = "pairs" if isinstance(labels, Pairs) else kinds.get(self.problem.task, "pairs")
         file = AnswerFile(path, self.problem.n, self.names, asks)
+        common = file, self.explorer, labels, self.signal, self.explorer.set_known
         if asks == "classes":
-            return ClassTeacher(file, self.explorer, labels, *told, classes=self.classes)
-        if asks == "values":
-            return ValueTeacher(file, self.explorer, labels, *told)
-        return PairTeacher(file, self.explorer, labels, *told, kernel=self.first.kernel)
+            return ClassTeacher(self.classes, *common)
+        return ValueTeacher(*common) if asks == "values" else PairTeacher(self.first.kernel, *common)
 
     def _first_look(self, method: str) -> Look:
         kernel = "gaussian" if self._file_labels is not None or self.problem.n > MANY else "diffusion"

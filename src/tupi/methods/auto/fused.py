@@ -147,10 +147,8 @@ class Fused:
 
     Attributes
     ----------
-    kernels : Kernels
-        Between any items and the labelled ones.
-    process : Process
-        The process; its numbers are in deviations of the labels.
+    kernels, process : Kernels and Process
+        Kernels between any items and the labelled ones; the process, whose numbers are in deviations of the labels.
     middles : list of ndarray of shape (m, m)
         For each output the matrix A with which the posterior covariance is K - K A K.
     noise : float

@@ -284,22 +284,9 @@ def label_free(home: Home, given: Array, f: Array, ranked: bool, progress: Calla
     share = signal_share(f[sample[spread]], views, NEIGHBORS, residual)
     alone = in_order(partial(sampled_neighbors, k=NEIGHBORS), views)
     by_view = [(view, spread[items], spread[others]) for view, (items, others) in zip(related, alone, strict=True)]
-    return LabelFree(
-        home=home,
-        order=order,
-        relations=found,
-        layout=layout,
-        space=space,
-        near=near,
-        graph=alike.graph,
-        base=alike.base,
-        moments=table,
-        share=share,
-        by_view=by_view,
-        sample=sample,
-        averages=alike.averages,
-        passes=alike.passes,
-    )
+    graph, base, _, averages, passes = alike
+    where = home, order, found, layout, space, near, graph, base, table, share
+    return LabelFree(*where, by_view, sample, averages, passes)
 
 
 class Averages(NamedTuple):

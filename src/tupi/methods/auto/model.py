@@ -141,10 +141,8 @@ class Units:
 
     Attributes
     ----------
-    noise : float
-        Variance of the noise of a label.
-    deviation : float
-        What the uncertainty is multiplied by.
+    noise, deviation : float
+        Variance of the noise of a label, and what the uncertainty is multiplied by.
     expected : tuple of float or None
         Scale and shift of expected labels, where the predictions have a scale of their own.
     """
@@ -160,10 +158,8 @@ class AutoModel:
 
     Attributes
     ----------
-    known : Known
-        What the problem knew of its views.
-    scale : Scale
-        What predictions are.
+    known, scale : Known and Scale
+        What the problem knew of its views, and what predictions are.
     curve : Curve or None
         For ranking: from scores to normal scores.
     layout : Layout
