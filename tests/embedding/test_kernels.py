@@ -4,7 +4,6 @@ from scipy.spatial.distance import cdist
 from sklearn.cluster import kmeans_plusplus
 
 from tupi.blocks.home import Memory
-from tupi.embedding.diffusion import diffusion_features, diffusion_matrix, normalized_adjacency
 from tupi.embedding.embedding import EmbeddingOptions, embed, exact_kernel
 from tupi.embedding.gaussian import (
     PredictionKernel,
@@ -19,7 +18,7 @@ from tupi.embedding.gaussian import (
     sample_views,
     squared_bandwidth,
 )
-from tupi.embedding.graphs import nearest_rows
+from tupi.embedding.graphs import diffusion_features, diffusion_matrix, nearest_rows, normalized_adjacency
 from tupi.inputs.views import View
 
 RNG = np.random.default_rng(0)

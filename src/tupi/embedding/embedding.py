@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.blocks.home import Held, Home, Memory, Rows, Scratch, reads_views, uses_threads
-from tupi.embedding.diffusion import N_NEIGHBORS, TIME, diffusion_features, diffusion_matrix
 from tupi.embedding.gaussian import (
     SAMPLE,
     basis_points,
@@ -21,6 +20,7 @@ from tupi.embedding.gaussian import (
     sample_views,
     squared_bandwidth,
 )
+from tupi.embedding.graphs import N_NEIGHBORS, TIME, diffusion_features, diffusion_matrix
 from tupi.inputs.views import BLOCK, View
 from tupi.runtime.errors import InputError, nearest
 from tupi.runtime.storage import aligned

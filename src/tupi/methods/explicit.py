@@ -21,8 +21,7 @@ from tupi.embedding.prepared import Prepared, in_scale
 from tupi.embedding.relevance import evenly
 from tupi.inputs.new_items import Known, NewItems
 from tupi.inputs.views import View
-from tupi.methods.base import Foreseen
-from tupi.methods.familiarity import familiarity, usual_distance
+from tupi.methods.base import Foreseen, familiarity, usual_distance
 from tupi.runtime.threads import one_blas_thread
 
 FITTED = 5000  # items that the function is fitted to

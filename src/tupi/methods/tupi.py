@@ -20,13 +20,12 @@ from tupi.algorithm.engines.plain import ExactEngine, LowRankEngine
 from tupi.algorithm.trajectory import Home, InMemory, Trajectory, Watch, choose, follow
 from tupi.embedding.embedding import KERNELS, NORMALIZATIONS, EmbeddingOptions, embed, exact_kernel
 from tupi.embedding.gaussian import check_bandwidth, squared_bandwidth
+from tupi.embedding.joint_graph import joint_view
 from tupi.embedding.prepared import Prepared, standardize
 from tupi.inputs.labels import Labels
 from tupi.inputs.views import View
-from tupi.methods.base import Fit, Method, check_positive
-from tupi.methods.columns import from_shares, nearest_shares
+from tupi.methods.base import Fit, Method, check_positive, from_shares, nearest_shares
 from tupi.methods.explicit import explicit_model
-from tupi.methods.joint import joint_view
 from tupi.methods.reach import FARTHEST, compared, moved, reach_of, why_so_far
 from tupi.runtime.compiling import COMPILING, is_compiled
 from tupi.runtime.errors import InputError, nearest

@@ -11,8 +11,7 @@ import numpy as np
 from tupi.inputs.labels import Labels, Values
 from tupi.inputs.problem import MAGNITUDES
 from tupi.page.answers import Said, Told
-from tupi.page.knowledge import Known, known_of_items
-from tupi.page.tallies import Counted, ItemTally
+from tupi.page.knowledge import Counted, ItemTally, Known, known_of_items
 from tupi.page.teacher import Question, Teacher
 from tupi.runtime.errors import InputError
 

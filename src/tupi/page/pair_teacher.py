@@ -11,9 +11,8 @@ from tupi.judging.metrics import metric_of
 from tupi.methods.tupi import Tupi
 from tupi.page.answers import VERDICTS, Answer, Said
 from tupi.page.explorer import CANDIDATE_STEPS
-from tupi.page.knowledge import Known, known_from
+from tupi.page.knowledge import Counted, Known, Tally, known_from
 from tupi.page.pairs import AllPairs, candidate_weights, next_pair, random_pair
-from tupi.page.tallies import Counted, Tally
 from tupi.page.teacher import Question, Teacher
 
 

@@ -22,15 +22,14 @@ from tupi.methods.worth import EXPLAINS
 from tupi.page.answers import AnswerFile
 from tupi.page.decider import Decider, plan_for
 from tupi.page.explorer import MAP_STEPS, Explorer
-from tupi.page.frames import encode, text_arrays
+from tupi.page.frames import encode, text, text_arrays, whole
 from tupi.page.item_teacher import ClassTeacher, ValueTeacher
+from tupi.page.lanes import Signal
 from tupi.page.looks import LAMS, LAST, WIDTHS, Look, columns_of
 from tupi.page.pair_teacher import PairTeacher
 from tupi.page.panel import Panel
-from tupi.page.signals import Signal
 from tupi.page.source import Source
 from tupi.page.trails import MEMORY, Locked, Trails
-from tupi.page.words import text, whole
 from tupi.results import plots
 from tupi.results.result import Denoised
 from tupi.results.summary import MEANINGS, verdict

@@ -6,7 +6,7 @@ average over alike items leaves out the item itself, and a new one is not among 
 
 Items that are far from all anchors have no alike items, whatever the kernels extrapolate. How far is said by the
 distance to the last of the nearest anchors, and for views that do not decide who is alike by the size of their row,
-both in units of what nearly all items of the fit have (`tupi.methods.familiarity`). An item that is twice as far keeps
+both in units of what nearly all items of the fit have (`tupi.methods.base`). An item that is twice as far keeps
 most of its own prediction, and one that is four times as far practically all of it.
 """
 
@@ -31,8 +31,7 @@ from tupi.methods.auto.items import Layout, Scale, Space
 from tupi.methods.auto.kernels import with_tables
 from tupi.methods.auto.labelfree import KERNEL_STRENGTHS, LabelFree, based, normal_scores
 from tupi.methods.auto.process import LeftOut, labelled_model, posterior
-from tupi.methods.base import Foreseen
-from tupi.methods.familiarity import familiarity, usual_distance
+from tupi.methods.base import Foreseen, familiarity, usual_distance
 from tupi.runtime.errors import InputError
 from tupi.runtime.threads import one_blas_thread
 
