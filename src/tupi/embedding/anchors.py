@@ -81,19 +81,27 @@ class Near:
 
     def gather(self, table: Array) -> NDArray[np.float64]:
         """Return Z table."""
-        return _gather(self.numbers, self.weights, np.ascontiguousarray(table, np.float64))
+        found = np.zeros((len(self.numbers), table.shape[1]))
+        _gather(self.numbers, self.weights, np.ascontiguousarray(table, np.float64), found)
+        return found
 
     def scatter(self, columns: Array, a: int) -> NDArray[np.float64]:
         """Return Z^T columns, for a anchors."""
-        return _scatter(self.numbers, self.weights, np.ascontiguousarray(columns, np.float64), a)
+        found = np.zeros((a, columns.shape[1]))
+        _scatter(self.numbers, self.weights, np.ascontiguousarray(columns, np.float64), found)
+        return found
 
     def shared(self, a: int) -> NDArray[np.float64]:
         """Return the lower triangle of Z^T Z; those of several items add up before `mirrored` fills in the upper."""
-        return _shared(self.numbers, self.weights, a)
+        found, s = np.zeros((a, a)), self.numbers.shape[1]
+        _shared(self.numbers, self.weights, np.empty(s, np.uint32), np.empty(s), found)
+        return found
 
     def diagonal(self, table: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return the diagonal of Z table Z^T, for a symmetric table."""
-        return _quadratic(self.numbers, self.weights, table)
+        found = np.zeros(len(self.numbers))
+        _quadratic(self.numbers, self.weights, table, found)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,24 +228,31 @@ def equal_below(distances: Array) -> float:
     return 2.0**-33 if distances.dtype == np.float64 else 2.0**-16
 
 
-@compiled()
-def nearest(distances, count, step):  # type: ignore[no-untyped-def]
+def nearest(distances: Array, count: int, step: float) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Return the positions of the smallest entries in each row, ascending, and these; of equal ones the first.
 
     They are rounded to multiples of a step: what differs by less is equal, and rounding errors decide nothing.
     """
     n, a = distances.shape
-    near = np.zeros((n, count), np.int32)
-    found = np.full((n, count), np.inf)
-    least = np.empty(LANES, distances.dtype)
-    within = np.empty(a + 1, np.int32)
+    near, found = np.zeros((n, count), np.int32), np.full((n, count), np.inf)
+    find_nearest(distances, step, np.empty(LANES, distances.dtype), np.empty(a + 1, np.int32), near, found)
+    return near, found
+
+
+# Arrays are made by whoever calls, and read by single entries: slices and new arrays take seconds to compile.
+@compiled()
+def find_nearest(distances, step, least, within, near, found):  # type: ignore[no-untyped-def]
+    """Fill in ``near`` and ``found``, see `nearest`; ``least`` and ``within`` are room to work in."""
+    n, a = distances.shape
+    count = near.shape[1]
     for i in range(n):
-        bound = distances.dtype.type(_bound(distances[i], count, least) + 2 * step)
+        bound = distances.dtype.type(_bound(distances, i, count, least) + 2 * step)
         m = 0
         for j in range(a):  # without a branch, which nobody could foretell
             within[m] = j
             m += distances[i, j] <= bound
-        for j in within[:m]:
+        for candidate in range(m):
+            j = within[candidate]
             d = np.floor(distances[i, j] / step + 0.5) * step
             if d < found[i, count - 1]:
                 k = count - 1
@@ -247,35 +262,37 @@ def nearest(distances, count, step):  # type: ignore[no-untyped-def]
                     k -= 1
                 found[i, k] = d
                 near[i, k] = j
-    return near, found
 
 
 @compiled(no_cpython_wrapper=True)
-def _bound(row, count, least):  # type: ignore[no-untyped-def]
-    """Return a number that at least ``count`` entries of a row do not exceed, and few more; infinite if they are few.
+def _bound(distances, i, count, least):  # type: ignore[no-untyped-def]
+    """Return a number that at least ``count`` entries of row i do not exceed, and few more; infinite if they are few.
 
     Each of `LANES` lanes has every so many-th entry. A number that the least entries of ``count`` lanes do not exceed
     is found by halving.
     """
-    a = len(row)
+    a = distances.shape[1]
     if count >= LANES or a < 2 * LANES:
         return np.inf
-    least[:] = row[:LANES]
+    for j in range(LANES):
+        least[j] = distances[i, j]
     for start in range(LANES, a - LANES + 1, LANES):
         for j in range(LANES):
-            least[j] = min(least[j], row[start + j])
-    low = least.min()
+            least[j] = min(least[j], distances[i, start + j])
+    low = least[0]
+    for j in range(LANES):
+        low = min(low, least[j])
     high, finite = low, 0
-    for d in least:
-        if d < np.inf:
-            high, finite = max(high, d), finite + 1
+    for j in range(LANES):
+        if least[j] < np.inf:
+            high, finite = max(high, least[j]), finite + 1
     if finite < count:
         return np.inf
-    half = row.dtype.type(0.5)  # everything stays in the precision of the row, which is faster
+    half = distances.dtype.type(0.5)  # everything stays in the precision of the row, which is faster
     for _ in range(HALVINGS):
         middle, below = (low + high) * half, 0
-        for d in least:
-            below += d <= middle
+        for j in range(LANES):
+            below += least[j] <= middle
         if below >= count:
             high = middle
         else:
@@ -284,32 +301,26 @@ def _bound(row, count, least):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def _gather(near, weights, table):  # type: ignore[no-untyped-def]
+def _gather(near, weights, table, found):  # type: ignore[no-untyped-def]
     n, s = near.shape
-    found = np.zeros((n, table.shape[1]))
     for i in range(n):
         for k in range(s):
             for j in range(table.shape[1]):
                 found[i, j] += weights[i, k] * table[near[i, k], j]
-    return found
 
 
 @compiled()
-def _scatter(near, weights, columns, a):  # type: ignore[no-untyped-def]
+def _scatter(near, weights, columns, found):  # type: ignore[no-untyped-def]
     n, s = near.shape
-    found = np.zeros((a, columns.shape[1]))
     for i in range(n):
         for k in range(s):
             for j in range(columns.shape[1]):
                 found[near[i, k], j] += weights[i, k] * columns[i, j]
-    return found
 
 
 @compiled()
-def _shared(near, weights, a):  # type: ignore[no-untyped-def]
+def _shared(near, weights, numbers, ordered, found):  # type: ignore[no-untyped-def]
     n, s = near.shape
-    found = np.zeros((a, a))
-    numbers, ordered = np.empty(s, np.uint32), np.empty(s)
     for i in range(n):
         for k in range(s):  # by number, so that all that follows is below the diagonal, and runs along its rows
             j = k
@@ -323,27 +334,26 @@ def _shared(near, weights, a):  # type: ignore[no-untyped-def]
             row = found[numbers[k]]
             for j in range(k + 1):
                 row[numbers[j]] += ordered[k] * ordered[j]
-    return found
 
 
 @compiled()
-def _quadratic(near, weights, table):  # type: ignore[no-untyped-def]
+def _quadratic(near, weights, table, found):  # type: ignore[no-untyped-def]
     n, s = near.shape
-    found = np.zeros(n)
     for i in range(n):
         for k in range(s):
             total = weights[i, k] * table[near[i, k], near[i, k]]
             for j in range(k):
                 total += 2 * weights[i, j] * table[near[i, k], near[i, j]]
             found[i] += weights[i, k] * total
-    return found
 
 
-def compile_all() -> None:
-    """Compile everything here by calling it once, so that nobody has to wait for it in the middle of something else."""
+def compile_all(single: bool) -> None:
+    """Compile everything here by calling it once, so that nobody has to wait for it in the middle of something else.
+
+    Distances are in single or in double precision; what a call does not need is not compiled for it.
+    """
     near = Near(np.zeros((1, 1), np.int32), np.ones((1, 1), np.float32))
-    for kind in (np.float32, np.float64):
-        nearest(np.zeros((1, 1), kind), 1, 1.0)
+    nearest(np.zeros((1, 1), np.float32 if single else np.float64), 1, 1.0)
     near.gather(np.zeros((1, 1)))
     near.scatter(np.zeros((1, 1)), 1)
     near.shared(1)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tupi.blocks.home import Home, Kept, Rows, reads_views
 from tupi.embedding.anchor_graph import AnchorGraph, GraphKernel, mirrored
-from tupi.embedding.anchors import FAINT, Near, compile_all, nearest
+from tupi.embedding.anchors import FAINT, Near, compile_all, find_nearest
 from tupi.embedding.relevance import TESTED, Relations, evenly, normal_quantiles, relations
 from tupi.methods.auto.items import Layout, Space, content_order, drawing_order, make_space
 from tupi.methods.auto.signal import SignalShare, explained_by, sampled_neighbors, signal_share
@@ -263,9 +263,9 @@ def label_free(home: Home, given: Array, f: Array, ranked: bool, progress: Calla
         sums = home.summed(moments, base) / len(f)
         share = SignalShare(1.0, 0.0)
         return LabelFree(home, order, found, layout, None, None, None, base, sums, share, [], sample)
-    if not is_compiled(nearest):
+    if not is_compiled(find_nearest):
         progress(COMPILING)
-        compile_all()
+        compile_all(layout.single)
     progress("Placing anchors")
     points = layout.side_by_side([(columns[k], present[k]) for k in related], related)
     space = make_space(layout, points, home.complete(related), len(f))
