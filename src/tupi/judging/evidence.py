@@ -337,7 +337,7 @@ def stated(
     change = metric.words.change(gain.before, gain.after, difference, low, high)
     within = "" if labels.groups is None else " within groups"
     sentence = (
-        f"On {counted(labels)}, each judging a choice made without it, {metric.name}{within} {went} from {change}.{end}"
+        f"On {counted(labels)}, each held out in turn, {metric.name}{within} {went} from {change}.{end}"
     )
     evidence = Evidence(
         metric.name,

@@ -56,7 +56,7 @@ def test_labels_help_and_evidence_says_so():
     assert found.evidence.low > 0
     assert abs(found.evidence.gain - gain) < 0.06
     assert found.evidence.before == pytest.approx(pairwise_accuracy(SCORES, KNOWN))
-    assert found.evidence.sentence.startswith("On 40 labels, each judging a choice made without it, pairwise accuracy")
+    assert found.evidence.sentence.startswith("On 40 labels, each held out in turn, pairwise accuracy")
 
 
 def test_evidence_does_not_see_the_labels_it_is_judged_by():
