@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tupi.algorithm.denoiser import Run, Step
 from tupi.algorithm.engines.fused import FusedEngine, FusedState, together
-from tupi.algorithm.trajectory import Home, Trajectory
+from tupi.algorithm.trajectory import Shelf, Trajectory
 from tupi.methods.tupi import Tupi
 
 NOTHING = np.zeros(0)  # in place of predictions that are not kept
@@ -54,9 +54,9 @@ class Search:
     best: Best | None = None
 
     @classmethod
-    def of(cls, settings: Sequence[Tupi], engine: FusedEngine, f: Any, home: Home) -> Search:
+    def of(cls, settings: Sequence[Tupi], engine: FusedEngine, f: Any, shelf: Shelf) -> Search:
         """Return the search among some settings from some predictions, before its first step."""
-        return cls([Trajectory(home, [setting.run(engine, f)]) for setting in settings])
+        return cls([Trajectory(shelf, [setting.run(engine, f)]) for setting in settings])
 
     @property
     def runs(self) -> list[Run]:
