@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.blocks.home import Memory, Rows, reads_views
-from tupi.embedding.anchor_graph import AnchorGraph
-from tupi.embedding.anchors import Near
+from tupi.embedding.anchors import AnchorGraph, Near
 from tupi.embedding.relevance import evenly
 from tupi.inputs.new_items import Foreseen, Known, NewItems
 from tupi.methods.auto.answers import Answer, RankingAnswer
