@@ -157,9 +157,11 @@ def denoise(
             predictions, features, labels, chosen, task, random_state, callback, impute, progress, options
         )
         accepted, measured = fields["predictions"] is not fields["initial"], metric_for(None, said)
+        evidence = fields.pop("evidence", None)
         if fit.gain is not None and said.labels is not None and measured is not None:
-            fields["evidence"] = judged(fit.gain, fit.left_out, said, said.labels, accepted, measured)
-        return DistributedDenoised(**_common(said, names, chosen, fit, random_state, accepted), **fields)
+            evidence = judged(fit.gain, fit.left_out, said, said.labels, accepted, measured)
+        common = _common(said, names, chosen, fit, random_state, accepted)
+        return DistributedDenoised(**common, **fields, evidence=evidence)
     if checkpoint is not None:
         raise InputError("checkpoint: found a folder without Dask; accepted: with engine='dask' or Dask collections.")
     problem = make_problem(predictions, features, labels, task, impute, groups)
