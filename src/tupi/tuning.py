@@ -22,7 +22,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from tupi.api import denoise
-from tupi.cluster.result import DistributedDenoised
 from tupi.inputs.labels import Labels
 from tupi.inputs.types import Column, Features, Table
 from tupi.runtime.errors import InputError
@@ -100,7 +99,7 @@ def tune(model: Any, X: Table, features: Features, labels: Labels | Column | Non
     tuned = deepcopy(model)
     found = _linear(tuned, X)
     result = denoise(found.predictions, features, labels, **options)
-    if isinstance(result, DistributedDenoised) or result.predictions.ndim != 1:
+    if not isinstance(result.predictions, np.ndarray) or result.predictions.ndim != 1:
         raise InputError("tune: found items on Dask or several classes; accepted: arrays in memory, and one output.")
     change = result.predictions - found.predictions
     if not change.any():

@@ -17,7 +17,7 @@ from tupi.algorithm.engines import ENGINES
 from tupi.algorithm.engines.fused import FusedEngine
 from tupi.algorithm.engines.passes import descend_part
 from tupi.algorithm.engines.plain import ExactEngine, LowRankEngine
-from tupi.algorithm.trajectory import Home, InMemory, Trajectory, Watch, choose, follow
+from tupi.algorithm.trajectory import InMemory, Shelf, Trajectory, Watch, choose, follow
 from tupi.embedding.embedding import KERNELS, NORMALIZATIONS, EmbeddingOptions, embed, exact_kernel
 from tupi.embedding.gaussian import check_bandwidth, squared_bandwidth
 from tupi.embedding.joint_graph import joint_view
@@ -234,10 +234,10 @@ class Tupi(Method):
             for c in _varying(prepared)
         ]
 
-    def trajectory(self, prepared: Prepared, home: Home | None = None) -> Trajectory:
+    def trajectory(self, prepared: Prepared, shelf: Shelf | None = None) -> Trajectory:
         """Return the trajectory of this setting, which must be complete, before its first step."""
-        home = home or InMemory(prepared, calibrated=self.restore == "paper")
-        return Trajectory(home, self.runs(prepared), partial(self._joined, prepared))
+        shelf = shelf or InMemory(prepared, calibrated=self.restore == "paper")
+        return Trajectory(shelf, self.runs(prepared), partial(self._joined, prepared))
 
     def _joined(self, prepared: Prepared, columns: Sequence[Step]) -> Step:
         """Return the step of all class columns side by side, with the items in their own order."""

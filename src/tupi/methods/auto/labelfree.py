@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.blocks.home import Home, Kept, Rows, reads_views
-from tupi.embedding.anchor_graph import AnchorGraph, GraphKernel, mirrored
-from tupi.embedding.anchors import FAINT, Near, compile_all, nearest
+from tupi.embedding.anchor_loops import nearest
+from tupi.embedding.anchors import FAINT, AnchorGraph, GraphKernel, Near, compile_all, mirrored
 from tupi.embedding.relevance import TESTED, Relations, evenly, normal_quantiles, relations
 from tupi.methods.auto.items import Layout, Space, content_order, drawing_order, make_space
 from tupi.methods.auto.signal import SignalShare, explained_by, sampled_neighbors, signal_share

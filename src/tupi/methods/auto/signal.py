@@ -36,7 +36,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tupi.embedding.anchors import Anchors, Points, equal_below, nearest
+from tupi.embedding.anchor_loops import nearest
+from tupi.embedding.anchors import Anchors, Points, equal_below
 from tupi.embedding.relevance import evenly
 from tupi.runtime.threads import in_order
 
