@@ -60,6 +60,7 @@ def test_the_set_reaches_results_and_refusals():
             problem_with(case)
             refused += case.refusal is not None
     calls = {"denoise", "binary", "predict", "update", "drift", "hsic", "pairwise_accuracy", "compare"}
+    calls |= {"several labels", "estimator", "tune", "ndcg", "denoise_points", "folds"}
     files = {"load", "damaged model", "altered model"}
     commands = {f"command {name}" for name in ("denoise", "predict", "compare", "hsic")}
     assert kinds == calls | files | commands | {"page"}
