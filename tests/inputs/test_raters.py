@@ -210,7 +210,8 @@ def test_what_is_masked_in_one_of_several_lists_is_unknown():
 )
 def test_lists_that_do_not_fit_are_refused_one_by_one(one, sentence):
     """One entry too many in one list does not make up for one too few in another."""
-    too_many = Values([2], [3.0] if len(one.values) == 2 else [3.0, 4.0], weights=[1, 1], raters=["b", "c"])
+    more = {"weights": [1, 1]} if one.weights is not None else {"raters": ["b", "c"]}
+    too_many = Values([2], [3.0] if len(one.values) == 2 else [3.0, 4.0], **more)
     with pytest.raises(tupi.InputError, match=sentence):
         as_labels([one, too_many], 10)
 
