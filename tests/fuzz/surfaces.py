@@ -321,7 +321,7 @@ def small(rng: Rng) -> Case:
     given = (_or(rng, 2, 5, 1, 0, "x", 10**9), inputs.dressed(rng, y), groups(rng, n) if rng.random() < 0.3 else None)
 
     def folds(words: Any) -> Any:
-        return list(tupi.LabelledKFold(words[0]).split(np.zeros((len(words[1]), 1)), words[1], words[2]))
+        return list(tupi.LabelledKFold(words[0]).split(None, words[1], words[2]))
 
     def apart(_: Any, found: Any) -> str | None:
         together = any(np.intersect1d(train, test).size for train, test in found)

@@ -1,5 +1,7 @@
 """A fixed set of drawn calls; ``python -m tests.fuzz.run`` draws many more."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -41,12 +43,13 @@ def test_what_must_not_happen_is_seen():
     assert "warnings" in outcome(lambda _: [np.log(np.array([-1.0])) for _ in range(30)])
 
 
-def test_a_hang_is_seen(monkeypatch):
+@pytest.mark.parametrize("pause", [0, 60])
+def test_a_hang_is_seen(monkeypatch, pause):
     monkeypatch.setattr("tests.fuzz.outcomes.LONGEST", 0.2)
 
     def hang(_):
         while True:
-            pass
+            time.sleep(pause)
 
     assert "seconds" in outcome(hang)
 
