@@ -223,3 +223,24 @@ def test_ragged_raters_and_positions_are_refused():
         as_labels(Values([0, 1], [1.0, 2.0], raters=np.array("a")), 10)
     with pytest.raises(tupi.InputError, match=r"labels.index: found rows of different lengths"):
         as_labels(Values([[0], [1, 2]], [1.0, 2.0]), 10)
+
+
+def test_later_opinions_follow_earlier_ones():
+    first = as_labels(Values([0, 1, 0], [1.0, 2.0, 3.0], raters=["a", "a", "b"]), 10)
+    both = as_labels(Values([2, 3], [1.0, 5.0], raters=["b", "b"]), 10, before=first)
+    assert both.opinions.items.tolist() == [0, 1, 0, 2, 3]
+    assert both.opinions.raters.tolist() == ["a", "a", "b", "b", "b"]
+    assert both.errors.keys() == {"a", "b"}
+    unnamed = as_labels(Values([4, 5], [7.0, 8.0]), 10, before=first)
+    assert unnamed.opinions.items.tolist() == [0, 1, 0]  # nobody said who gave the later ones
+    later = as_labels(
+        Values([4, 5], [7.0, 8.0], raters=["c", "c"]), 10, before=as_labels(Values([0, 1], [1.0, 2.0]), 10)
+    )
+    assert later.opinions.items.tolist() == [4, 5]
+
+
+def test_classes_that_nobody_else_spoke_of_stay_as_they_are():
+    found = weighed_classes(np.array([3, 1]), np.array([0, 2]), np.ones(2), np.array([0, 1]))
+    assert (found.index.tolist(), found.values.tolist()) == ([1, 3], [2, 0])
+    assert np.isnan(found.errors).all()
+    np.testing.assert_allclose(found.weights, 1.0)
