@@ -1,10 +1,11 @@
 """Small changes to the code, one at a time: do the tests of that code notice?
 
-    python -m tests.mutation [--share 1.0] [--only MODULE]
+    python -m tests.mutation [--share 1.0] [--only MODULE] [--minutes 40]
 
 A *mutant* is a module with one change: another operator or comparison, a number that is one more, a condition that is
 turned around. It is killed if one of the tests that belong to the module fails. Each mutant runs in a process of its
-own, forked after the large libraries and the folders below the module's were imported; the source stays as it is.
+own, forked after the large libraries and the folders below the module's were imported; the source stays as it is. The
+order of mutants is drawn at random, so that those of a run that ends after some minutes stand for all of them.
 """
 
 from __future__ import annotations
@@ -125,6 +126,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--share", type=float, default=1.0, help="of the mutants, drawn at random")
     parser.add_argument("--only", choices=list(TESTS), action="append")
+    parser.add_argument("--minutes", type=float, default=float("inf"))
     given = parser.parse_args()
     import hypothesis  # noqa: F401
     import numba  # noqa: F401
@@ -145,13 +147,19 @@ def main() -> int:
         if is_killed(name, ast.parse(source), tests):
             print(f"{name}: its tests fail without any change")
             return 1
-        made = [one for one in mutants(source) if rng.random() < given.share]
-        alive = [one for one in made if not is_killed(name, one[2], tests)]
-        for line, change, _ in alive:
-            print(f"  {name}:{line} survives as: {change}", flush=True)
-        killed = len(made) - len(alive)
-        print(f"{name}: {killed} of {len(made)} killed, {100 * killed / max(len(made), 1):.0f}%", flush=True)
-        all_killed, all_made = all_killed + killed, all_made + len(made)
+        all_of_it = list(mutants(source))
+        drawn = rng.permutation(len(all_of_it))[: round(given.share * len(all_of_it))]
+        made = killed = 0
+        for line, change, tree in (all_of_it[k] for k in drawn):
+            if time.monotonic() - began > 60 * given.minutes:
+                break
+            dead = is_killed(name, tree, tests)
+            made, killed = made + 1, killed + dead
+            if not dead:
+                print(f"  {name}:{line} survives as: {change}", flush=True)
+        of = "" if made == len(all_of_it) else f" of {len(all_of_it)}"
+        print(f"{name}: {killed} of {made}{of} killed, {100 * killed / max(made, 1):.0f}%", flush=True)
+        all_killed, all_made = all_killed + killed, all_made + made
     share = all_killed / max(all_made, 1)
     print(f"{all_killed} of {all_made} mutants killed, {100 * share:.0f}%, in {time.monotonic() - began:.0f} s")
     return 0 if share >= 0.9 else 1
