@@ -24,10 +24,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from tupi.api import denoise
+from tupi.cluster.result import DistributedDenoised
 from tupi.inputs.labels import Labels
 from tupi.inputs.numbers import as_numbers
 from tupi.inputs.types import Column, Features, Table
-from tupi.results.result import Denoised
 from tupi.runtime.errors import InputError
 
 PENALTIES = np.logspace(-4, 6, 31)  # of which left-out items choose one
@@ -103,7 +103,7 @@ def tune(model: Any, X: Table, features: Features, labels: Labels | Column | Non
     tuned = deepcopy(model)
     found = _checked(tuned, X)
     result = denoise(found.predictions, features, labels, **options)
-    if not isinstance(result, Denoised) or result.predictions.ndim != 1:
+    if isinstance(result, DistributedDenoised) or result.predictions.ndim != 1:
         raise InputError("tune: found items on Dask or several classes; accepted: arrays in memory, and one output.")
     change = result.predictions - found.predictions
     if not change.any():

@@ -166,11 +166,7 @@ def command(rng: Rng) -> Case:
     quoting = int(pick(rng, 0, 2))
     contents = {name: table.to_csv(index=False, quoting=quoting).encode() for name, table in tables.items()}
     if rng.random() < 0.3:
-        name = pick(rng, *contents)
-        damaged = bytearray(contents[name])
-        for place in rng.integers(max(len(damaged), 1), size=3) if damaged else ():
-            damaged[place] = rng.integers(256)
-        contents[name] = bytes(damaged)
+        inputs.damage(rng, contents)
     out = pick(rng, "out.csv", "out.npz", "out.tsv", "out.xyz", "no/out.csv", "x" * 252 + ".csv", "scores.csv")
     name = pick(rng, "view", "[/a]", "a b", "ü", "")
     files, method = (

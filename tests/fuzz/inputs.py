@@ -17,6 +17,15 @@ def pick(rng: Rng, *choices: Any) -> Any:
     return choices[rng.integers(len(choices))]
 
 
+def damage(rng: Rng, contents: dict[str, bytes]) -> None:
+    """Change a few bytes of one of some files."""
+    name = pick(rng, *contents)
+    damaged = bytearray(contents[name])
+    for place in rng.integers(max(len(damaged), 1), size=3) if damaged else ():
+        damaged[place] = rng.integers(256)
+    contents[name] = bytes(damaged)
+
+
 def size(rng: Rng) -> int:
     """Return a number of items, small ones more often."""
     return int(pick(rng, *range(10), *(10, 11, 12, 15, 20, 25, 30, 40) * 6))

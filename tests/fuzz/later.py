@@ -333,11 +333,7 @@ def command(rng: Rng) -> Case:
     contents = {name: table.to_csv(index=False).encode() for name, table in tables.items()}
     contents["run.npz"] = saved()[rng.integers(len(saved()))][0]
     if rng.random() < 0.3:
-        name = pick(rng, *contents)
-        changed = bytearray(contents[name])
-        for place in rng.integers(max(len(changed), 1), size=3) if changed else ():
-            changed[place] = rng.integers(256)
-        contents[name] = bytes(changed)
+        inputs.damage(rng, contents)
     out = pick(rng, "out.csv", "out.csv", "out.parquet", "out.xyz", "no/out.csv", "run.npz", "scores.csv")
     words = ["predict", pick(rng, "run.npz", "run.npz", "run.npz", "none.npz", "a.csv"), "scores.csv", "--out", out]
     for name in "ab":

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 import tupi
-from tupi.embedding.prepared import Prepared
+from tupi.embedding.prepared import Prepared, standardize
 from tupi.inputs.labels import subset
-from tupi.inputs.problem import TASKS, make_problem, standardize
+from tupi.inputs.problem import TASKS, make_problem
 from tupi.methods import METHODS, Method
 from tupi.methods.base import Fit
 

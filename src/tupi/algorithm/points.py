@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tupi.embedding.graphs import Graph, fixed_width_graph, larger_width_graph, nearest_rows
-from tupi.embedding.sparse_solve import conjugate_gradients
+from tupi.embedding.graphs import Graph, conjugate_gradients, fixed_width_graph, larger_width_graph, nearest_rows
 from tupi.inputs.numbers import as_numbers
 from tupi.runtime.errors import InputError
 

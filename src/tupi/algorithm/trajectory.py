@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.algorithm.denoiser import Run, Step, advance
-from tupi.embedding.prepared import Prepared
-from tupi.embedding.restoring import restore
+from tupi.embedding.prepared import Prepared, restore
 from tupi.inputs.labels import Labels, labelled_items, relabel
 from tupi.judging.metrics import metric_of
 from tupi.runtime.storage import set_aside
@@ -42,7 +41,7 @@ class InMemory:
     prepared : Prepared
         The problem. Without labels there are no labelled items.
     calibrated : bool
-        For regression: whether f(t) are values, see `tupi.embedding.restoring.restore`.
+        For regression: whether f(t) are values, see `tupi.embedding.prepared.restore`.
     """
 
     def __init__(self, prepared: Prepared, calibrated: bool = False) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.cli.showing import shown
-from tupi.inputs.checks import check_row_count
+from tupi.inputs.features import check_row_count
 from tupi.inputs.files import InputFiles
 from tupi.runtime.atomic import is_free
 from tupi.runtime.errors import InputError
@@ -99,9 +99,7 @@ def denoise_on_cluster(
             **options,
         )
         bar.say("Writing")
-        if ids is not None:
-            result = replace(result, ids=(files.id_column, ids.blocks(result.initial.chunks[0])))
-        result.to_parquet(out)
+        result.to_parquet(out, None if ids is None else (files.id_column, ids.blocks(result.initial.chunks[0])))
     return result
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tupi.inputs.views import any_lazy
+from tupi.inputs.features import any_lazy
 from tupi.methods.base import check_positive
 from tupi.runtime.errors import InputError
 from tupi.runtime.storage import as_bytes

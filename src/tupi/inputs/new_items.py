@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tupi.inputs.binary import check_probabilities, expand
-from tupi.inputs.checks import Statistics, check_finite, check_row_count, check_whole_rows
+from tupi.inputs.classes import check_probabilities, expand
+from tupi.inputs.features import as_matrix, check_row_count, in_order, named_views, table_of_more
 from tupi.inputs.groups import Groups, as_groups
 from tupi.inputs.numbers import as_pandas
 from tupi.inputs.problem import Problem, check_new_predictions, prediction_array
 from tupi.inputs.tables import Encoding
-from tupi.inputs.views import View, as_matrix, called_view, examine, in_order, named_views, table_of_more
+from tupi.inputs.views import Statistics, View, called_view, check_finite, check_whole_rows, examine
 from tupi.runtime.errors import InputError, nearest
 
 FARTHEST = 1e15  # deviations from the earlier items: the square is a number in single precision, too

@@ -23,9 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.embedding.joint_graph import side_by_side
-from tupi.embedding.prepared import Prepared
+from tupi.embedding.prepared import Prepared, standardize
 from tupi.embedding.relevance import evenly, normal_quantiles
-from tupi.inputs.problem import standardize
 from tupi.methods.auto.signal import POOL, explained, signal_share
 
 DOUBTFUL_SHARE = 0.1  # of the error that is taken back where the sign is not clear

@@ -20,14 +20,12 @@ from tupi.algorithm.engines.plain import ExactEngine, LowRankEngine
 from tupi.algorithm.trajectory import Home, InMemory, Trajectory, Watch, choose, follow
 from tupi.embedding.embedding import KERNELS, NORMALIZATIONS, EmbeddingOptions, embed, exact_kernel
 from tupi.embedding.gaussian import check_bandwidth, squared_bandwidth
-from tupi.embedding.prepared import Prepared
+from tupi.embedding.joint_graph import joint_view
+from tupi.embedding.prepared import Prepared, standardize
 from tupi.inputs.labels import Labels
-from tupi.inputs.problem import standardize
 from tupi.inputs.views import View
-from tupi.methods.base import Fit, Method, check_positive
-from tupi.methods.columns import from_shares, nearest_shares
+from tupi.methods.base import Fit, Method, check_positive, from_shares, nearest_shares
 from tupi.methods.explicit import explicit_model
-from tupi.methods.joint import joint_view
 from tupi.methods.reach import FARTHEST, compared, moved, reach_of, why_so_far
 from tupi.runtime.compiling import COMPILING, is_compiled
 from tupi.runtime.errors import InputError, nearest
@@ -80,7 +78,7 @@ class Tupi(Method):
     restore : {"safe", "paper"}
         How denoised columns become values or probabilities again. ``"paper"``: means and scales are stored, columns are
         normalised and denoised, and both are restored; probabilities then go to the nearest ones. ``"safe"`` is what
-        `tupi.embedding.restoring` does, and better. For rankings both are the same.
+        `tupi.embedding.prepared` does, and better. For rankings both are the same.
     n_threads : int, optional
         Threads to use; None for all cores that this process may use.
 

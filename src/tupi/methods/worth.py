@@ -16,18 +16,17 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from tupi.blocks.memory import Memory
+from tupi.blocks.home import Memory
 from tupi.embedding.prepared import Prepared, silent
 from tupi.embedding.relevance import evenly
-from tupi.inputs.checks import check_taking_part
 from tupi.inputs.labels import Labels, Pairs, Values, labelled_items, n_labels, relabel
-from tupi.inputs.problem import Problem
+from tupi.inputs.problem import Problem, check_taking_part
 from tupi.judging.evidence import MIN_LABELS, Answer, answer_without, gain_over
 from tupi.judging.folds import label_folds
 from tupi.judging.gain import Gain, pair_gain
 from tupi.judging.metrics import Metric, metric_of
 from tupi.methods.auto.answers import correlation
-from tupi.methods.auto.auto import relations_of, scale_of
+from tupi.methods.auto.growth import relations_of, scale_of
 from tupi.methods.auto.labelfree import NEIGHBORS, normal_scores, view_rows
 from tupi.methods.auto.signal import POOL, sampled_neighbors
 from tupi.methods.base import Fit, Method

@@ -11,9 +11,8 @@ from tupi.inputs.labels import Values
 from tupi.inputs.problem import make_problem
 from tupi.judging.metrics import pairwise_accuracy
 from tupi.methods.auto import experts
-from tupi.methods.auto.auto import label_free_of
-from tupi.methods.auto.experts import LEAST_FOR_TREES, fit_plain, with_experts
-from tupi.methods.auto.fitting import fit_values
+from tupi.methods.auto.fitting import LEAST_FOR_TREES, fit_plain, fit_values, with_experts
+from tupi.methods.auto.growth import label_free_of
 from tupi.methods.auto.kernels import pick_features
 from tupi.methods.auto.process import PRIOR_SD, LogPrior, dealt, judged_apart, labelled_model, posterior
 

@@ -10,11 +10,12 @@ from tupi.inputs.labels import Pairs, Values
 from tupi.inputs.problem import make_problem
 from tupi.judging.metrics import pairwise_accuracy
 from tupi.methods.auto import experts, fitting
-from tupi.methods.auto.answering import fitted
-from tupi.methods.auto.auto import Fuse, label_free_of
+from tupi.methods.auto.auto import Fuse
+from tupi.methods.auto.fitting import fitted
+from tupi.methods.auto.growth import label_free_of
 from tupi.methods.auto.guard import Blend
+from tupi.methods.auto.items import Scale
 from tupi.methods.auto.process import labelled_model
-from tupi.methods.auto.scale import Scale
 from tupi.results.summary import summary
 from tupi.runtime.errors import InputError
 
@@ -34,7 +35,8 @@ def answer_to(labels, task="ranking"):
     """Return the answer to labels, the items it was fitted to, and the problem."""
     prepared = Prepared(make_problem(SCORES, VIEWS, labels, task))
     scale = Scale(task, prepared.scale, prepared.shift, probabilities=False)
-    return *fitted(label_free_of(prepared), labels, scale), prepared
+    answer = fitted(label_free_of(prepared), labels, scale)
+    return answer, answer.rows, prepared
 
 
 def comparisons(items, k=80, seed=0):

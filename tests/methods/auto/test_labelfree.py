@@ -9,13 +9,13 @@ import tupi
 from tests.conftest import make_problem_arrays
 from tests.methods.auto.dense import dense_weights, everyone
 from tupi.blocks import memory
-from tupi.blocks.memory import Memory
+from tupi.blocks.home import Memory
 from tupi.embedding import anchors
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Values
 from tupi.inputs.problem import make_problem
-from tupi.methods.auto.auto import label_free_of, relations_of
-from tupi.methods.auto.drawing import content_order, drawing_order
+from tupi.methods.auto.growth import label_free_of, relations_of
+from tupi.methods.auto.items import content_order, drawing_order
 from tupi.methods.auto.labelfree import STRENGTHS, normal_scores, unit
 
 TRUTH, SCORES, VIEWS = make_problem_arrays(150)

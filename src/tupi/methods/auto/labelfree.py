@@ -19,8 +19,7 @@ from tupi.blocks.home import Home, Kept, Rows, reads_views
 from tupi.embedding.anchor_graph import AnchorGraph, GraphKernel, mirrored
 from tupi.embedding.anchors import FAINT, Near, compile_all, nearest
 from tupi.embedding.relevance import TESTED, Relations, evenly, normal_quantiles, relations
-from tupi.methods.auto.drawing import content_order, drawing_order
-from tupi.methods.auto.layout import Layout, Space, make_space
+from tupi.methods.auto.items import Layout, Space, content_order, drawing_order, make_space
 from tupi.methods.auto.signal import SignalShare, explained_by, sampled_neighbors, signal_share
 from tupi.runtime.compiling import COMPILING, is_compiled
 from tupi.runtime.threads import in_order
@@ -285,22 +284,9 @@ def label_free(home: Home, given: Array, f: Array, ranked: bool, progress: Calla
     share = signal_share(f[sample[spread]], views, NEIGHBORS, residual)
     alone = in_order(partial(sampled_neighbors, k=NEIGHBORS), views)
     by_view = [(view, spread[items], spread[others]) for view, (items, others) in zip(related, alone, strict=True)]
-    return LabelFree(
-        home=home,
-        order=order,
-        relations=found,
-        layout=layout,
-        space=space,
-        near=near,
-        graph=alike.graph,
-        base=alike.base,
-        moments=table,
-        share=share,
-        by_view=by_view,
-        sample=sample,
-        averages=alike.averages,
-        passes=alike.passes,
-    )
+    graph, base, _, averages, passes = alike
+    where = home, order, found, layout, space, near, graph, base, table, share
+    return LabelFree(*where, by_view, sample, averages, passes)
 
 
 class Averages(NamedTuple):

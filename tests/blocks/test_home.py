@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tupi.blocks import memory
-from tupi.blocks.memory import Memory, Slice
+from tupi.blocks.home import Memory, Slice
 from tupi.inputs.views import View
 
 N = 30
