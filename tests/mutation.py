@@ -39,7 +39,7 @@ TESTS = {
     "tupi.judging.ndcg": ["tests/judging/test_ndcg.py"],
     "tupi.judging.conformal": ["tests/judging/test_conformal.py"],
     "tupi.judging.evidence": ["tests/judging/test_evidence.py"],
-    "tupi.methods.auto.guard": ["tests/methods/auto/test_guard.py"],
+    "tupi.methods.auto.guard": ["tests/methods/auto/test_guard.py", "tests/methods/auto/test_shares.py"],
 }
 FOLDERS = ("runtime", "inputs", "blocks", "embedding", "judging", "rankers", "algorithm", "methods")  # lowest first
 LONGEST = 20  # seconds of a processor for the tests of one mutant: what runs on for ever is noticed, too
