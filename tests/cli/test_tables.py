@@ -195,6 +195,7 @@ def test_comparisons_beside_values(folder):
     pd.DataFrame({"value": by_row, "weight": 1.0}).to_csv("no_ids.csv", index=False)
     np.save("scores.npy", SCORES)
     np.save("view.npy", VIEWS["junk"])
+    assert read_inputs("scores.npy", {"view": "view.npy"}).sentence == "Matched by row order: view."
     with pytest.raises(tupi.InputError, match="and no ids; accepted: a column of ids beside those of values"):
         read_inputs("scores.npy", {"view": "view.npy"}, "no_ids.csv")
     said = failed(*words, "--pairs", "values.csv")

@@ -197,6 +197,12 @@ def test_what_is_masked_in_one_of_several_lists_is_unknown():
     assert (found.index.tolist(), found.values.tolist()) == ([0, 1, 3], [1.0, 2.0, 4.0])
 
 
+def test_several_lists_may_name_items_by_their_ids():
+    index = pd.Index(["a", "b", "c", "7"])
+    found = as_labels([Values(["b", "c"], [1.0, 2.0]), Values(np.array(["7"]), [3.0])], 4, index)
+    assert (found.index.tolist(), found.values.tolist()) == ([1, 2, 3], [1.0, 2.0, 3.0])
+
+
 @pytest.mark.parametrize(
     ("one", "sentence"),
     [
