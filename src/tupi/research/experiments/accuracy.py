@@ -15,7 +15,7 @@ from tupi.methods.coconut import Coconut
 from tupi.methods.graph_ssl import GraphSSL
 from tupi.methods.kim import Kim
 from tupi.methods.retrain import Retrain
-from tupi.methods.tupi import Tupi
+from tupi.methods.tupi import Tupi, TupiJoint
 from tupi.research.experiments.experiment import TrialExperiment, accuracies
 from tupi.research.experiments.page import check, figure, picture, table
 from tupi.research.experiments.protocol import Trial
@@ -28,8 +28,7 @@ SECONDS = {"mfeat": 7.0, "pubfig": 2.0, "osr": 2.5, "sarcos": 14.0, "shoes": 20.
 SECONDS |= dict.fromkeys(("zap50k", "zap50k-coarse"), 120.0)
 
 
-#: The paper's method as we recommend it where there are labels.
-RECOMMENDED = Tupi(joint=True, discount=True, kernel=None)
+RECOMMENDED = TupiJoint()  # the paper's method as we recommend it
 
 
 def compared(retrain: Retrain) -> tuple[tuple[str, Method], ...]:
