@@ -11,7 +11,7 @@ import importlib.util
 import json
 import time
 from collections.abc import Hashable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -71,9 +71,14 @@ class Protocol:
         return "-".join((*self.rankers, *(name for name, there in more.items() if there)))
 
     @property
+    def training(self) -> Protocol:
+        """The part of the protocol that f^I depends on: protocols that agree in it have the same f^I."""
+        return replace(self, whole=False, by_rank=False)
+
+    @property
     def initial(self) -> str:
         """The name under which f^I is stored."""
-        return f"initial-{self.name}"
+        return f"initial-{self.training.name}"
 
     def settings(self) -> dict[str, Any]:
         """Return what differs between protocols, ready for JSON."""
@@ -243,7 +248,7 @@ def initial_settings(dataset: str, protocol: Protocol) -> dict[str, Any]:
     source, data = source_of(dataset), digest_of(dataset)
     rankers = {"svm": RankSVMCV().get_params(), "network": RankNet().get_params()}
     used = {name: rankers[name] for name in protocol.rankers}
-    stored = {"protocol": protocol.settings(), "rankers": used, "views": source.views, "data": data}
+    stored = {"protocol": protocol.training.settings(), "rankers": used, "views": source.views, "data": data}
     return stored | {"scores": "all items"}
 
 
@@ -266,7 +271,8 @@ def make_trial(dataset: str, target: str, seed: int, store: Store, protocol: Pro
     protocol : Protocol
         How f^I was made, and items are dealt.
     """
-    key = (str(store.folder), dataset, seed, json.dumps(initial_settings(dataset, protocol), default=str))
+    made = json.dumps(initial_settings(dataset, protocol), default=str)
+    key = (str(store.folder), dataset, seed, protocol.name, made)
     return LATEST.of("trial", (*key, target), lambda: _trial(dataset, target, seed, store, protocol, key))
 
 
