@@ -12,11 +12,12 @@ import numpy as np
 import pandas as pd
 
 from tupi.algorithm.trajectory import Watch
-from tupi.cluster.cluster import check_installed, wants_dask
+from tupi.cluster.cluster import check_installed
 from tupi.cluster.predict import predict_in_blocks
 from tupi.cluster.result import DistributedDenoised
 from tupi.embedding.hsic import DEFAULTS, dependence_table, view_dependence
 from tupi.embedding.prepared import Prepared, Progress, silent, standardize
+from tupi.inputs.features import any_lazy
 from tupi.inputs.labels import Labels, Pairs, Values
 from tupi.inputs.new_items import Known, grown_problem
 from tupi.inputs.numbers import check_seed
@@ -27,8 +28,8 @@ from tupi.judging.catalogue import MetricLike, metric_for
 from tupi.judging.evidence import Evidence, judge, judged
 from tupi.judging.metrics import Metric
 from tupi.methods import make_method
-from tupi.methods.auto.auto import Auto, Fuse, Smooth
-from tupi.methods.auto.growth import can_grow, grow, relations_of, remember
+from tupi.methods.auto.auto import Auto, Fuse, Smooth, relations_of
+from tupi.methods.auto.growth import can_grow, grow, remember
 from tupi.methods.base import Fit, Method
 from tupi.methods.saved import SAVED
 from tupi.methods.tupi import Tupi
@@ -142,7 +143,7 @@ def denoise(
             f"memory_limit: found {memory_limit!r} with method {chosen.name!r}, which keeps its graphs in memory; "
             'accepted: with method="auto" or "tupi".'
         )
-    if wants_dask(predictions, features, chosen, client):
+    if getattr(chosen, "engine", None) == "dask" or client is not None or any_lazy(predictions, features):
         check_installed()
         if metric is not None:
             raise InputError(f"metric: found {metric!r} with Dask; accepted there: None, the first metric of the task.")
@@ -156,9 +157,11 @@ def denoise(
             predictions, features, labels, chosen, task, random_state, callback, impute, progress, options
         )
         accepted, measured = fields["predictions"] is not fields["initial"], metric_for(None, said)
+        evidence = fields.pop("evidence", None)
         if fit.gain is not None and said.labels is not None and measured is not None:
-            fields["evidence"] = judged(fit.gain, fit.left_out, said, said.labels, accepted, measured)
-        return DistributedDenoised(**_common(said, names, chosen, fit, random_state, accepted), **fields)
+            evidence = judged(fit.gain, fit.left_out, said, said.labels, accepted, measured)
+        common = _common(said, names, chosen, fit, random_state, accepted)
+        return DistributedDenoised(**common, **fields, evidence=evidence)
     if checkpoint is not None:
         raise InputError("checkpoint: found a folder without Dask; accepted: with engine='dask' or Dask collections.")
     problem = make_problem(predictions, features, labels, task, impute, groups)

@@ -18,11 +18,10 @@ from tupi.cluster.cluster import ClusterOptions, connected, described
 from tupi.cluster.coded import coded
 from tupi.cluster.dependence import measured, prediction_width
 from tupi.cluster.home import OnCluster, restored
-from tupi.cluster.labelled import LabelledOnWorkers
 from tupi.cluster.problem import Distributed, read
 from tupi.cluster.reading import as_rows, named_rows
 from tupi.cluster.result import given_shape, kept_vector, lazy_vector, while_connected
-from tupi.cluster.search import OnWorkers, Search
+from tupi.cluster.search import LabelledOnWorkers, OnWorkers, Search
 from tupi.embedding.embedding import embed_blocks, gaussian_maps
 from tupi.embedding.prepared import in_scale
 from tupi.inputs.checked_labels import as_labels

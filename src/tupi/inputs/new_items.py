@@ -307,3 +307,25 @@ def _by_heading(called: str, table: pd.DataFrame, headings: tuple[str, ...]) -> 
         if name not in places:
             raise InputError(f"{called}: has no column {name!r}; accepted: the columns that were there before.")
     return table.iloc[:, [places[name] for name in headings]]
+
+
+@dataclass(frozen=True, eq=False)
+class Foreseen:
+    """What a model says of items that came later.
+
+    Attributes
+    ----------
+    predictions : ndarray of shape (n,) or (n, c)
+        Better predictions, in the input's scale.
+    familiar : ndarray of shape (n,)
+        How much each item is like those that the model was made of: 1 for one that is near them, towards 0 for one that
+        is far from all, which keeps its own prediction to that degree.
+    uncertainty, expected : ndarray of shape (n,), optional
+        The standard deviation of the label of each item and, for ranking by values, the label that it is expected to
+        get.
+    """
+
+    predictions: NDArray[np.float64]
+    familiar: NDArray[np.float64]
+    uncertainty: NDArray[np.float64] | None = None
+    expected: NDArray[np.float64] | None = None

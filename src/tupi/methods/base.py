@@ -23,27 +23,6 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Foreseen:
-    """What a model says of items that came later.
-
-    Attributes
-    ----------
-    predictions : ndarray of shape (n,) or (n, c)
-        Better predictions, in the input's scale.
-    familiar : ndarray of shape (n,)
-        How much each item is like those that the model was made of: 1 for one that is near them, towards 0 for one that
-        is far from all, which keeps its own prediction to that degree.
-    uncertainty, expected : ndarray of shape (n,), optional
-        As `Fit` has them.
-    """
-
-    predictions: NDArray[np.float64]
-    familiar: NDArray[np.float64]
-    uncertainty: NDArray[np.float64] | None = None
-    expected: NDArray[np.float64] | None = None
-
-
-@dataclass(frozen=True, eq=False)
 class Moved:
     """What moved one item, in the units of the predictions; of probabilities, in log odds of a class.
 

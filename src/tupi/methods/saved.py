@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tupi.embedding.anchor_graph import AnchorGraph
-from tupi.embedding.anchors import Anchors, Near
+from tupi.embedding.anchors import AnchorGraph, Anchors, Near
 from tupi.inputs.new_items import Known, KnownView
 from tupi.inputs.seen import Seen
 from tupi.inputs.tables import Encoding

@@ -9,6 +9,7 @@ from tests.methods.rows import class_problem
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Values
 from tupi.inputs.problem import make_problem
+from tupi.methods.auto.auto import label_free_of
 from tupi.methods.auto.fitting import (
     CLASS_SHIFT,
     LEAST_SLOPE,
@@ -18,7 +19,6 @@ from tupi.methods.auto.fitting import (
     label_free_chances,
     most_labels,
 )
-from tupi.methods.auto.growth import label_free_of
 from tupi.methods.auto.items import Scale
 from tupi.methods.auto.kernels import pick_features
 from tupi.methods.auto.preferences import Answers

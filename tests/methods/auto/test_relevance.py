@@ -6,7 +6,7 @@ from tests.conftest import make_problem_arrays
 from tupi.embedding.prepared import Prepared
 from tupi.embedding.relevance import evenly, ranks
 from tupi.inputs.problem import make_problem
-from tupi.methods.auto.growth import label_free_of
+from tupi.methods.auto.auto import label_free_of
 
 TRUTH, SCORES, VIEWS = make_problem_arrays(400)
 

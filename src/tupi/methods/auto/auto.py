@@ -33,7 +33,10 @@ from numpy.typing import NDArray
 
 from tupi.algorithm.denoiser import Step
 from tupi.algorithm.trajectory import Watch
+from tupi.blocks.home import Memory
+from tupi.embedding.anchors import MOST
 from tupi.embedding.prepared import Prepared
+from tupi.embedding.relevance import Relations
 from tupi.inputs.labels import Labels, Values, relabel, subset
 from tupi.inputs.new_items import Known
 from tupi.methods.auto.answers import NEW, Answer, ComparisonAnswer, RegressionAnswer
@@ -41,10 +44,10 @@ from tupi.methods.auto.class_answers import without_labels
 from tupi.methods.auto.design import suggest_first, suggest_items, suggest_pairs
 from tupi.methods.auto.fitting import fitted
 from tupi.methods.auto.fused import based_on
-from tupi.methods.auto.growth import label_free_of, scale_of
+from tupi.methods.auto.growth import LABEL_FREE
 from tupi.methods.auto.guard import LEAST_CONFIRMED, Blend
 from tupi.methods.auto.items import Scale
-from tupi.methods.auto.labelfree import LabelFree
+from tupi.methods.auto.labelfree import LabelFree, label_free, view_relations
 from tupi.methods.auto.model import mixture_of, model_of
 from tupi.methods.auto.reasons import Explanation
 from tupi.methods.base import Fit, Method
@@ -52,6 +55,8 @@ from tupi.methods.supervised import known_items
 from tupi.runtime.errors import InputError
 from tupi.runtime.threads import one_blas_thread
 
+BYTES_OF_ANCHORS, BYTES_OF_COLUMNS = 240, 100  # that each item takes, and each of its columns of predictions
+BYTES_OF_TABLES = 75  # that every two anchors take
 SURE = (
     " Without labels nothing tells how sure the new probabilities may be: they are about as sure as the initial ones, "
     "and their calibration error may be larger than before where they are right more often."
@@ -207,7 +212,7 @@ class Auto(Method):
         sure = SURE if base.moves and scale.probabilities else ""
         return Fit(
             cast(Any, moved),
-            self.params() | {"signal_share": base.share.c},
+            self.params() | {"signal_share": base.share.kept if base.moves else base.share.c},
             [],
             [],
             (f"{describe_views(base, names)} {describe_share(base)}{sure}",),
@@ -242,6 +247,42 @@ class Smooth(Method):
 
 def _nothing() -> None:
     """Return how columns come about of predictions that stay as they are."""
+
+
+def label_free_of(prepared: Prepared) -> LabelFree:
+    """Return the label-free answer of a problem in this process, computed once."""
+    views, items = prepared.problem.views, prepared.items
+    ranked = prepared.problem.task == "ranking"
+    each = BYTES_OF_ANCHORS + BYTES_OF_COLUMNS * prepared.f.shape[1]
+    limit, needed = prepared.memory_limit, BYTES_OF_TABLES * min(len(items), MOST) ** 2 + len(items) * each
+    if limit is not None and needed > limit:
+        raise InputError(
+            f"memory_limit: found {limit:,} bytes, and method 'auto' keeps about {needed:,} for {len(items):,} items "
+            'beside their views; accepted: at least that, or method "tupi".'
+        )
+    f = scale_of(prepared).worked_on(prepared.f)
+    given = prepared.problem.columns[items]
+    return prepared.once(LABEL_FREE, lambda: label_free(Memory(views, items), given, f, ranked, prepared.progress))
+
+
+def scale_of(prepared: Prepared) -> Scale:
+    """Return what the predictions are; of two classes' probabilities, what those of the second are."""
+    groups = None if prepared.problem.groups is None else prepared.problem.groups.among(prepared.items)
+    return Scale.of(prepared.problem, prepared.scale, prepared.shift, groups)
+
+
+def relations_of(prepared: Prepared) -> Relations:
+    """Return what a sample says about each view, by the test that decides which views count."""
+
+    def compute() -> Relations:
+        problem, items = prepared.problem, prepared.items
+        f = scale_of(prepared).worked_on(prepared.f)
+        return view_relations(Memory(problem.views, items), problem.columns[items], f, problem.task == "ranking")[3]
+
+    if prepared.has(LABEL_FREE):
+        return label_free_of(prepared).relations
+    found: Relations = prepared.once("relations", compute)
+    return found
 
 
 def steps_of(base: LabelFree, columns: Sequence[Any], sampled: Sequence[Array], watch: Watch | None) -> list[Step]:
@@ -303,12 +344,14 @@ def describe_share(base: LabelFree) -> str:
         return "Without labels there is nothing to learn from, so the predictions stay as they are."
     if base.moves:
         return (
-            f"Of what sets an item apart from alike items, {100 * base.share.c:.0f}% is taken for truth and kept, and "
-            "the rest is taken for error and averaged away."
+            f"Of what sets an item apart from alike items, {100 * base.share.kept:.0f}% is taken for truth and kept, "
+            "and the rest is taken for error and averaged away."
         )
-    if base.share.c == 1.0 and len(base.layout.related) == 1:
+    if base.share.c == 1.0 and not base.share.coarse and len(base.layout.related) == 1:
         return "One such view alone cannot tell error from truth, so the predictions stay as they are."
-    if base.share.c == 1.0:
+    if base.share.coarse:
+        why = "averages over alike items are too coarse, since the nearest few items explain the predictions better"
+    elif base.share.c == 1.0:
         why = "each view adds to what the others explain, so nothing is known to be error"
     else:
         why = "nothing shows that what the views agree about is what the predictions are about"

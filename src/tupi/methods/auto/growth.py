@@ -1,10 +1,9 @@
-"""The label-free answer as problems in this process keep it: computed once, and made larger when items are added.
+"""The label-free answer of a problem that got more items: anchors and views are known, and sums are added to.
 
-With more items, anchors and views are known, and sums are added to. What takes long is not done again: the views are
-not tested, the anchors are not placed, and no earlier item looks for its own. The nearest anchors of the new items are
-found, what they add to the sums is added, and the averages follow from these as always
-(`tupi.methods.auto.labelfree`). Low passes and kernels of the graph stay those of the items for which the anchors were
-placed.
+What takes long is not done again: the views are not tested, the anchors are not placed, and no earlier item looks for
+its own. The nearest anchors of the new items are found, what they add to the sums is added, and the averages follow
+from these as always (`tupi.methods.auto.labelfree`). Low passes and kernels of the graph stay those of the items for
+which the anchors were placed.
 """
 
 from __future__ import annotations
@@ -14,21 +13,16 @@ from dataclasses import replace
 import numpy as np
 
 from tupi.blocks.home import Home, Memory, Rows, reads_views
-from tupi.embedding.anchor_graph import mirrored
-from tupi.embedding.anchors import MOST, Near
+from tupi.embedding.anchors import MOST, Near, mirrored
 from tupi.embedding.prepared import Prepared
-from tupi.embedding.relevance import Relations
-from tupi.methods.auto.items import Scale, Space, content_order
+from tupi.methods.auto.items import Space, content_order
 from tupi.methods.auto.kernels import laid_out
-from tupi.methods.auto.labelfree import Array, LabelFree, averages_of, label_free, normal_scores, placed, view_relations
-from tupi.runtime.errors import InputError
+from tupi.methods.auto.labelfree import Array, LabelFree, averages_of, normal_scores, placed
 from tupi.runtime.threads import one_blas_thread
 
-LABEL_FREE = "label-free"  # where `Prepared` keeps it
+LABEL_FREE = "label-free"  # where `Prepared` keeps it, see `tupi.methods.auto.auto.label_free_of`
 REMEMBERED = 1 << 28  # bytes of views that may be kept
 MOST_GROWTH = 1.5  # times the items for which anchors were placed: beyond, others would stand for them better
-BYTES_OF_ANCHORS, BYTES_OF_COLUMNS = 240, 100  # that each item takes, and each of its columns of predictions
-BYTES_OF_TABLES = 75  # that every two anchors take
 
 
 def can_grow(prepared: Prepared, more: int) -> bool:
@@ -108,39 +102,3 @@ def grown(base: LabelFree, home: Home, f: Array, ranked: bool) -> LabelFree:
         kernel_graph=first,
         **alike._asdict(),
     )
-
-
-def label_free_of(prepared: Prepared) -> LabelFree:
-    """Return the label-free answer of a problem in this process, computed once."""
-    views, items = prepared.problem.views, prepared.items
-    ranked = prepared.problem.task == "ranking"
-    each = BYTES_OF_ANCHORS + BYTES_OF_COLUMNS * prepared.f.shape[1]
-    limit, needed = prepared.memory_limit, BYTES_OF_TABLES * min(len(items), MOST) ** 2 + len(items) * each
-    if limit is not None and needed > limit:
-        raise InputError(
-            f"memory_limit: found {limit:,} bytes, and method 'auto' keeps about {needed:,} for {len(items):,} items "
-            'beside their views; accepted: at least that, or method "tupi".'
-        )
-    f = scale_of(prepared).worked_on(prepared.f)
-    given = prepared.problem.columns[items]
-    return prepared.once(LABEL_FREE, lambda: label_free(Memory(views, items), given, f, ranked, prepared.progress))
-
-
-def scale_of(prepared: Prepared) -> Scale:
-    """Return what the predictions are; of two classes' probabilities, what those of the second are."""
-    groups = None if prepared.problem.groups is None else prepared.problem.groups.among(prepared.items)
-    return Scale.of(prepared.problem, prepared.scale, prepared.shift, groups)
-
-
-def relations_of(prepared: Prepared) -> Relations:
-    """Return what a sample says about each view, by the test that decides which views count."""
-
-    def compute() -> Relations:
-        problem, items = prepared.problem, prepared.items
-        f = scale_of(prepared).worked_on(prepared.f)
-        return view_relations(Memory(problem.views, items), problem.columns[items], f, problem.task == "ranking")[3]
-
-    if prepared.has(LABEL_FREE):
-        return label_free_of(prepared).relations
-    found: Relations = prepared.once("relations", compute)
-    return found

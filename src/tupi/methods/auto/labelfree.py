@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.blocks.home import Home, Kept, Rows, reads_views
-from tupi.embedding.anchor_graph import AnchorGraph, GraphKernel, mirrored
-from tupi.embedding.anchors import FAINT, Near, compile_all, find_nearest
+from tupi.embedding.anchor_loops import find_nearest
+from tupi.embedding.anchors import FAINT, AnchorGraph, GraphKernel, Near, compile_all, mirrored
 from tupi.embedding.relevance import TESTED, Relations, evenly, normal_quantiles, relations
 from tupi.methods.auto.items import Layout, Space, content_order, drawing_order, make_space
 from tupi.methods.auto.signal import SignalShare, explained_by, sampled_neighbors, signal_share
@@ -183,7 +183,9 @@ class LabelFree:
     @property
     def careful(self) -> Array:
         """What comes back without labels: the estimate where the views give good reason to move f, otherwise f."""
-        return self.answer if self.moves else self.only(0)
+        if not self.moves:
+            return self.only(0)
+        return self.smoothed + self.share.kept * (self.only(0) - self.smoothed)
 
     def unit(self, coefficients: Array) -> Array:
         """Return the coefficients of the same column with mean 0 and deviation 1; zero for constant ones."""

@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.blocks.home import Memory, Rows, reads_views
-from tupi.embedding.anchor_graph import AnchorGraph
-from tupi.embedding.anchors import Near
+from tupi.embedding.anchors import AnchorGraph, Near
 from tupi.embedding.relevance import evenly
-from tupi.inputs.new_items import Known, NewItems
+from tupi.inputs.new_items import Foreseen, Known, NewItems
 from tupi.methods.auto.answers import Answer, RankingAnswer
 from tupi.methods.auto.class_answers import ClassAnswer, ClassColumns, class_columns, without_labels
 from tupi.methods.auto.fused import Fused, answered, based_on, deviations, in_units, mixed
@@ -31,7 +30,7 @@ from tupi.methods.auto.items import Layout, Scale, Space
 from tupi.methods.auto.kernels import with_tables
 from tupi.methods.auto.labelfree import KERNEL_STRENGTHS, LabelFree, based, normal_scores
 from tupi.methods.auto.process import LeftOut, labelled_model, posterior
-from tupi.methods.base import Foreseen, familiarity, usual_distance
+from tupi.methods.base import familiarity, usual_distance
 from tupi.runtime.errors import InputError
 from tupi.runtime.threads import one_blas_thread
 
