@@ -194,7 +194,8 @@ def main() -> int:
         print(f"{kind:12s} {len(seen.times[kind]):5d} times: p50 {middle:5.0f} ms, p99 {most:5.0f} ms: {verdict}")
     growth = memory[-1] / memory[0] - 1
     good &= growth <= GROWTH
-    print(f"memory {memory[0] / 1e6:.0f} MB to {memory[-1] / 1e6:.0f} MB: {100 * growth:+.1f}%")
+    between = ", ".join(f"{size / 1e6:.0f}" for size in memory[:: max(1, len(memory) // 6)])
+    print(f"memory {memory[0] / 1e6:.0f} MB to {memory[-1] / 1e6:.0f} MB: {100 * growth:+.1f}% ({between} on the way)")
     if given.json is not None:
         given.json.write_text(json.dumps({"figures": figures, "errors": len(seen.errors), "memory": memory}) + "\n")
     return 0 if good else 1

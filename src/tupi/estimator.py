@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tupi.api import denoise
 from tupi.inputs.labels import Labels
-from tupi.inputs.numbers import unmasked
+from tupi.inputs.numbers import as_plain, unmasked
 from tupi.inputs.problem import MIN_ITEMS
 from tupi.inputs.types import Column, Table
 from tupi.judging.metrics import pairwise_accuracy
@@ -145,7 +145,7 @@ class TupiDenoiser(BaseEstimator):
         elif y is not None and labels is not None:
             raise InputError("labels: found beside y, which holds labels too; accepted: one of the two.")
         elif y is not None:
-            labels = unmasked(y)
+            labels = as_plain("y", y)
         scores, views = self._parts(X, predictions, fitting=True)
         options: dict[str, Any] = {} if groups is None else {"groups": groups}
         options |= self.params or {}
@@ -223,7 +223,7 @@ class TupiDenoiser(BaseEstimator):
         """
         if sample_weight is not None and self.task == "ranking":
             raise InputError("sample_weight: found for ranking, where pairs are scored; accepted: None.")
-        truth = np.asarray(unmasked(y))
+        truth = as_plain("y", y)
         known = ~pd.isna(truth)
         if not known.any():
             raise InputError("y: found no value; accepted: the truth of some items.")

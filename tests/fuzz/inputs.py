@@ -133,7 +133,7 @@ def labels(rng: Rng, n: int, classes: int) -> Any:
     if kind == 0 or not n:
         return None
     if kind == 1 and not classes:
-        k = int(rng.integers(1, 30))
+        k = int(pick(rng, 1, 2, 5, 8, 10, rng.integers(1, 30)))
         return tupi.Pairs(rng.integers(n, size=k), rng.integers(-1 if rng.random() < 0.1 else 0, n, size=k))
     values = rng.integers(classes, size=n).astype(float) if classes else column(rng, n)
     if kind == 2:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
 import tupi
 from tests.fuzz import inputs
@@ -122,6 +123,11 @@ def results() -> list[Any]:
         tupi.denoise(pd.Series(scores, [f"i{k}" for k in range(SEEN)]), views, values, method="smooth"),
         tupi.denoise(scores, views, values, method="ridge"),
         tupi.denoise(scores, views, values, impute="median"),
+        tupi.denoise(scores, views, [values, tupi.Pairs(some, some + 15, raters=list("abababababababa"))]),
+        tupi.denoise(scores, views, tupi.Values([*some, *some], truth[[*some, *some]], raters=["a"] * 15 + ["b"] * 15)),
+        tupi.denoise(scores, {"a": sparse.csr_array(views["a"]), "b": views["b"]}, values),
+        tupi.denoise(scores, views, values, groups=np.arange(SEEN) % 3),
+        tupi.denoise(scores, views, values, method="boost", n_estimators=5),
     ]
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tupi.cli.showing import shown
 from tupi.inputs.features import check_row_count
 from tupi.inputs.files import InputFiles
+from tupi.runtime.atomic import is_free
 from tupi.runtime.errors import InputError
 
 if TYPE_CHECKING:
@@ -60,9 +61,10 @@ def denoise_on_cluster(
     """
     import tupi
     from tupi.cluster.cluster import check_installed
+    from tupi.cluster.result import PARTS
 
     check_installed()
-    if out.suffix or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
+    if out.suffix or not is_free(out, PARTS):
         raise InputError(f"--out: {out} is not a new or an empty folder; accepted with Dask: a folder.")
     if len(files.score) > 1:
         raise InputError(f"--score: found {len(files.score)} columns; accepted with Dask: one.")

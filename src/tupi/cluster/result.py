@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from tupi.results.coverage import class_sets
 from tupi.results.result import Denoised
-from tupi.runtime.atomic import replacing
+from tupi.runtime.atomic import filling, is_free, replacing
 from tupi.runtime.errors import InputError
 
+PARTS = "part-*.parquet"  # files of a folder that `to_parquet` writes
 Array = NDArray[Any]
 
 
@@ -109,15 +110,15 @@ class DistributedDenoised(Denoised):
     def to_parquet(self, folder: str | Path, ids: tuple[str, Sequence[Any]] | None = None) -> Path:
         """Write one Parquet file per block, ``part-00000.parquet`` and so on, and return the folder.
 
-        Workers write; the folder must be one that they see. Columns are ``initial`` and ``prediction``, after the ids
-        if there are some: their name, and those of each block.
+        Workers write; the folder must be one that they see, and new or empty, but for what a killed process left of its
+        parts. Columns are ``initial`` and ``prediction``, after the ids if there are some: their name, and those of
+        each block.
         """
         import dask
         from dask import delayed
 
         folder = Path(folder).resolve()
-        folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()):
+        if not is_free(folder, PARTS):
             raise InputError(f"folder: {str(folder)!r} is not empty; accepted: a new or an empty folder.")
         name, own = ("id", [None] * len(self.initial.chunks[0])) if ids is None else ids
         parts = zip(self.initial.to_delayed().ravel(), self.predictions.to_delayed().ravel(), own, strict=True)
@@ -125,7 +126,8 @@ class DistributedDenoised(Denoised):
         tasks = [
             delayed(_write_part)(folder / f"part-{k:05d}.parquet", name, titles, *part) for k, part in enumerate(parts)
         ]
-        dask.compute(*tasks, **self._scheduler)
+        with filling(folder, PARTS):
+            dask.compute(*tasks, **self._scheduler)
         return folder
 
     @property

@@ -153,6 +153,7 @@ def embed(
     items: NDArray[np.int64] | None = None,
     progress: Callable[[str], None] | None = None,
     limit: int | None = None,
+    features: Callable[[Matrix, EmbeddingOptions], GaussianFeatures] | None = None,
 ) -> Embedding:
     """Embed views.
 
@@ -170,11 +171,13 @@ def embed(
         Called with the name of each view.
     limit : int, optional
         Bytes that the factors may take in memory; beyond, they go to a temporary file.
+    features : callable, optional
+        Makes the features of a view from a sample of its rows; `GaussianFeatures` by default.
     """
     items = np.arange(views[0].n) if items is None else items
     names, known = tuple(view.name for view in views), {}
     if options.kernel == "gaussian":
-        maps: list[Any] = gaussian_maps(Memory(views, np.sort(items)), names, options, progress)
+        maps: list[Any] = gaussian_maps(Memory(views, np.sort(items)), names, options, progress, features)
     else:
         for i, view in enumerate(views):
             if progress is not None:
@@ -189,14 +192,18 @@ def embed(
 
 
 def gaussian_maps(
-    home: Home, names: Sequence[str], options: EmbeddingOptions, progress: Callable[[str], None] | None = None
+    home: Home,
+    names: Sequence[str],
+    options: EmbeddingOptions,
+    progress: Callable[[str], None] | None = None,
+    features: Callable[[Matrix, EmbeddingOptions], GaussianFeatures] | None = None,
 ) -> list[GaussianFeatures]:
     """Return the features of each view, found from a sample of the items."""
-    maps = []
+    maps, made = [], GaussianFeatures if features is None else features
     for name, sample in zip(names, sample_views(home, SAMPLE, options.scaling), strict=True):
         if progress is not None:
             progress(name)
-        maps.append(GaussianFeatures(sample, options))
+        maps.append(made(sample, options))
     return maps
 
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 from scipy.special import softmax
 
-from tupi.embedding.embedding import Embedding, EmbeddingOptions, embed, exact_kernel
+from tupi.embedding.embedding import Embedding, EmbeddingOptions, GaussianFeatures, embed, exact_kernel
 from tupi.embedding.neighbors import shared_distances
 from tupi.inputs.problem import (
     Problem,
@@ -66,7 +66,11 @@ class Prepared:
         find neighbours alike, unless views are read from files, which have an order of their own.
     scale, shift : ndarray of shape (c,)
         How to undo that: ``f * scale + shift``.
+    features : callable
+        Makes the features of a view from a sample of its rows; problems with views in common may share them.
     """
+
+    features: Callable[[NDArray[np.float64], EmbeddingOptions], GaussianFeatures] = staticmethod(GaussianFeatures)
 
     def __init__(
         self,
@@ -126,6 +130,7 @@ class Prepared:
                 self.items[self.order],
                 say,
                 None if self.memory_limit is None else self.memory_limit // 2,
+                self.features,
             ),
         )
 

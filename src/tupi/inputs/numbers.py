@@ -54,6 +54,14 @@ def as_numbers(called: str, values: Any) -> Array:
     return array
 
 
+def as_plain(called: str, values: Any) -> Array:
+    """Return what `unmasked` does of one value for each item or label; complain of rows of different lengths."""
+    try:
+        return unmasked(values)
+    except ValueError:
+        raise InputError(f"{called}: found rows of different lengths; accepted: a one-dimensional array.") from None
+
+
 def is_masked(values: Any) -> bool:
     """Return whether something is masked in a masked array of numpy; nullable arrays of pandas are none."""
     return isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values)

@@ -51,7 +51,7 @@ def reach_of(prepared: Prepared, joint: bool = False) -> float:
     if not joint:
         alone = [float(np.mean(explained(f, view, NEIGHBORS))) for view in views]
         share *= min(1.0, float(np.mean(alone)) / found.explained)
-    return share * (1.0 - found.c) * (1.0 - found.explained)
+    return share * (1.0 - found.kept) * (1.0 - found.explained)
 
 
 def moved(initial: Columns, f: Columns) -> float:

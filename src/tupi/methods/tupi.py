@@ -266,7 +266,8 @@ class Tupi(Method):
         """Run Algorithm 1; with labels, under all settings that are left open, and return the best step."""
 
         def trajectory_of(setting: Tupi) -> Trajectory:
-            return prepared.once(setting, lambda: setting.trajectory(prepared))
+            key = replace(setting, patience=1)  # how long labels wait changes no step
+            return prepared.once(key, lambda: setting.trajectory(prepared))
 
         with threads_for(self.n_threads, len(prepared.items) * len(prepared.problem.views) * self.rank):
             settings = self.settings(labels is not None)
@@ -322,6 +323,22 @@ class Tupi(Method):
             return f"None of {tried} settings scored better on the labels than the initial predictions."
         best = f"lam={self.lam:g}, sigma_w2={self.sigma_w2:g} and {t} steps"
         return f"{best} scored best of {tried} settings on the labels."
+
+
+@dataclass(frozen=True, kw_only=True)
+class TupiJoint(Tupi):
+    """The paper's method as we recommend it: one kernel of all views, copies of the predictions discounted.
+
+    The parameters are those of `Tupi`, three of which have other defaults: ``joint`` and ``discount`` are True, and
+    ``kernel`` is None, so that labels choose between Gaussian and diffusion kernels. `tupi reproduce significance`
+    compares both methods with the initial predictions.
+    """
+
+    name: ClassVar[str] = "tupi-joint"
+
+    kernel: str | None = None
+    discount: bool = True
+    joint: bool = True
 
 
 def _unscaled(prepared: Prepared, f: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -115,7 +115,9 @@ def test_the_answer_lies_between_f_and_its_average_times_the_slope_for_f():
     np.testing.assert_allclose(columns_of(base, base.smoothed)[:, 0], p, atol=1e-9)
     np.testing.assert_allclose(columns_of(base, base.answer)[:, 0], p + base.share.c * (f - p), atol=1e-9)
     assert 0 < base.share.c < 1
-    np.testing.assert_array_equal(base.careful, base.answer if base.moves else base.only(0))
+    assert base.moves
+    assert base.share.c < base.share.kept == pytest.approx(2 / 3), "two views are judged by their columns"
+    np.testing.assert_allclose(columns_of(base, base.careful)[:, 0], p + 2 / 3 * (f - p), atol=1e-9)
 
 
 def test_ranked_predictions_are_normal_scores():

@@ -212,7 +212,7 @@ class Auto(Method):
         sure = SURE if base.moves and scale.probabilities else ""
         return Fit(
             cast(Any, moved),
-            self.params() | {"signal_share": base.share.c},
+            self.params() | {"signal_share": base.share.kept if base.moves else base.share.c},
             [],
             [],
             (f"{describe_views(base, names)} {describe_share(base)}{sure}",),
@@ -339,12 +339,14 @@ def describe_share(base: LabelFree) -> str:
         return "Nothing to learn from without labels: the predictions stay as they are."
     if base.moves:
         return (
-            f"Of what alike items do not share, {100 * base.share.c:.0f}% is taken to be signal and kept, "
+            f"Of what alike items do not share, {100 * base.share.kept:.0f}% is taken to be signal and kept, "
             "the rest is averaged away."
         )
-    if base.share.c == 1.0 and len(base.layout.related) == 1:
+    if base.share.c == 1.0 and not base.share.coarse and len(base.layout.related) == 1:
         return "The one view that depends on them does not tell error from signal: the predictions stay as they are."
-    if base.share.c == 1.0:
+    if base.share.coarse:
+        why = "averages over alike items are too coarse: the nearest few explain the predictions better than they do"
+    elif base.share.c == 1.0:
         why = "each view adds to what the others explain, so nothing is known to be error"
     else:
         why = "nothing shows that what the views agree about is what is predicted"

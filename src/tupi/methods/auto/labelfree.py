@@ -183,7 +183,9 @@ class LabelFree:
     @property
     def careful(self) -> Array:
         """What comes back without labels: the estimate where the views give good reason to move f, otherwise f."""
-        return self.answer if self.moves else self.only(0)
+        if not self.moves:
+            return self.only(0)
+        return self.smoothed + self.share.kept * (self.only(0) - self.smoothed)
 
     def unit(self, coefficients: Array) -> Array:
         """Return the coefficients of the same column with mean 0 and deviation 1; zero for constant ones."""
