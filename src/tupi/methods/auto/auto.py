@@ -57,6 +57,10 @@ from tupi.runtime.threads import one_blas_thread
 
 BYTES_OF_ANCHORS, BYTES_OF_COLUMNS = 240, 100  # that each item takes, and each of its columns of predictions
 BYTES_OF_TABLES = 75  # that every two anchors take
+# What `python experiments/without_labels.py` prints: nothing surer is known of a change that no label has judged.
+MOVED_ELSEWHERE = (
+    "No label has judged this: of 84 rankings of other data that were moved in this way, 66 became better and 11 worse."
+)
 SURE = (
     " Without labels nothing tells how sure the new probabilities may be: they are about as sure as the initial ones, "
     "and their calibration error may be larger than before where they are right more often."
@@ -340,7 +344,7 @@ def describe_share(base: LabelFree) -> str:
     if base.moves:
         return (
             f"Of what alike items do not share, {100 * base.share.kept:.0f}% is taken to be signal and kept, "
-            "the rest is averaged away."
+            f"the rest is averaged away. {MOVED_ELSEWHERE}"
         )
     if base.share.c == 1.0 and not base.share.coarse and len(base.layout.related) == 1:
         return "The one view that depends on them does not tell error from signal: the predictions stay as they are."
