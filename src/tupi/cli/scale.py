@@ -100,6 +100,7 @@ def denoise_on_cluster(
         )
         bar.say("Writing")
         result.to_parquet(out, None if ids is None else (files.id_column, ids.blocks(result.initial.chunks[0])))
+        result.dependence  # noqa: B018 - computed while there is a cluster, since the summary shows it
     return result
 
 

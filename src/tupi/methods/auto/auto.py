@@ -57,6 +57,10 @@ from tupi.runtime.threads import one_blas_thread
 
 BYTES_OF_ANCHORS, BYTES_OF_COLUMNS = 240, 100  # that each item takes, and each of its columns of predictions
 BYTES_OF_TABLES = 75  # that every two anchors take
+# What `python experiments/without_labels.py` prints: nothing surer is known of a change that no label has judged.
+MOVED_ELSEWHERE = (
+    "No label has judged this: of 84 rankings of other data that were moved in this way, 66 became better and 11 worse."
+)
 SURE = (
     " Without labels nothing tells how sure the new probabilities may be: they are about as sure as the initial ones, "
     "and their calibration error may be larger than before where they are right more often."
@@ -345,7 +349,7 @@ def describe_share(base: LabelFree) -> str:
     if base.moves:
         return (
             f"Of what sets an item apart from alike items, {100 * base.share.kept:.0f}% is taken for truth and kept, "
-            "and the rest is taken for error and averaged away."
+            f"and the rest is taken for error and averaged away. {MOVED_ELSEWHERE}"
         )
     if base.share.c == 1.0 and not base.share.coarse and len(base.layout.related) == 1:
         return "One such view alone cannot tell error from truth, so the predictions stay as they are."

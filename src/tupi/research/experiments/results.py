@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tupi.research.experiments.experiment import Experiment
-from tupi.research.experiments.protocol import PROTOCOL, Protocol
+from tupi.research.experiments.protocol import PROTOCOL, Protocol, initial_settings
 from tupi.research.experiments.runner import records
 from tupi.research.experiments.sources import SOURCES
-from tupi.research.experiments.store import Store, versions
+from tupi.research.experiments.store import Cell, Store, versions
 from tupi.research.experiments.summary import summary
 from tupi.runtime.atomic import write_atomically
 
@@ -44,7 +44,26 @@ def write_page(
         took = f"{len(found)} cells, {seeds_of(found)}, {minutes:.1f} minutes on one core"
         took = f"*{took}, by `tupi reproduce {experiment.command or experiment.name}`.*"
         parts.append(f"## {experiment.title}{how}\n\n{experiment.section(found, pictures)}\n{took}\n")
+    if any(kept.values()):
+        parts.append(_time_of_all(kept, store))
     return write_atomically(out / "results.md", "\n".join(parts).encode())
+
+
+def _time_of_all(kept: Mapping[Experiment, Sequence[dict[str, Any]]], store: Store) -> str:
+    """Return how long all cells of the page took, each counted once, f^I apart."""
+    seconds = {one.label: sum(record["seconds"] for record in found) for one, found in kept.items()}
+    needed = {
+        (cell, one.protocol.training)
+        for one, found in kept.items()
+        for record in found
+        for cell in one.needs(Cell(**record["cell"]))
+    }
+    made = (store.read(cell, initial_settings(cell.dataset, protocol)) for cell, protocol in needed)
+    initial = sum(record["seconds"] for record in made if record is not None)
+    return (
+        f"*All cells of this page took {sum(seconds.values()) / 60:.1f} minutes on one core, and f^I "
+        f"{initial / 60:.1f} more: what one cell computed and the next of the same trial used again is counted once.*\n"
+    )
 
 
 def seeds_of(found: Sequence[dict[str, Any]]) -> str:

@@ -143,9 +143,10 @@ def _recommended(found: pd.DataFrame) -> str:
 def _why(tables: Mapping[str, pd.DataFrame]) -> str:
     """Return what readings of the text change, and what we believe the reason of the differences to be."""
     parts = [
-        "**Why we believe so.** On PubFig and OSR each view is one column, the scores of another attribute's ranker. "
-        "We train all rankers on the same 200 items, so that they err alike and say little that f^I does not say; and "
-        "CoConut's graph, like `tupi-joint`, looks at all columns together, while `tupi` looks at each alone."
+        "**What we believe the reason is.** On PubFig and OSR each view is one column, the scores of another "
+        "attribute's ranker. We train all rankers on the same 200 items, so that they err alike and say little that "
+        "f^I does not say; and CoConut's graph, like `tupi-joint`, looks at all columns together, while `tupi` looks "
+        "at each alone."
     ]
     names = ("draws-svm-apart", "accuracy-svm")
     own, usual = (one[one["dataset"] == "pubfig"] for one in (tables.get(name, _NOTHING) for name in names))
