@@ -32,7 +32,7 @@ class Common:
         self.known: dict[Any, Any] = {}
         self._features: OrderedDict[tuple[bytes, EmbeddingOptions], GaussianFeatures] = OrderedDict()
 
-    def features(self, sample: NDArray[np.floating], options: EmbeddingOptions) -> GaussianFeatures:
+    def features(self, sample: NDArray[np.float64], options: EmbeddingOptions) -> GaussianFeatures:
         """Return the features that are found from a sample of a view's rows."""
         rows = np.ascontiguousarray(sample)
         key = blake2b(rows.data, person=str(rows.shape).encode()[:16]).digest(), options
