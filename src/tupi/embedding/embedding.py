@@ -16,6 +16,7 @@ from tupi.embedding.gaussian import (
     check_bandwidth,
     inverse_root,
     kernel_matrix,
+    normalized_kernel,
     sample_view,
     sample_views,
     squared_bandwidth,
@@ -380,22 +381,3 @@ def exact_kernel(view: View, options: EmbeddingOptions) -> Matrix:
     everywhere = np.zeros((view.n, view.n))
     everywhere[np.ix_(items, items)] = normalized_kernel(K, options.normalization)
     return everywhere
-
-
-def centered(K: Matrix) -> Matrix:
-    """Return C K C with C = I - 11^T/n."""
-    return K - K.mean(axis=0)[None, :] - K.mean(axis=1)[:, None] + K.mean()
-
-
-def normalized_kernel(K: Matrix, normalization: str = "supplement") -> Matrix:
-    """Return C K C / ||C K C||_F (label ``e:normalization``), or C K C / ||K C||_F as in the paper's main text."""
-    return centered(K) / np.linalg.norm(measured_part(K, normalization))
-
-
-def measured_part(K: Matrix, normalization: str) -> Matrix:
-    """Return the matrix by whose norm a kernel is divided: C K C, or K C.
-
-    The paper's main text divides by ||K C||_F and its supplement by ||C K C||_F. Inner products tr(K~ L~) hold C K C in
-    both cases, since C is its own square.
-    """
-    return centered(K) if normalization == "supplement" else K - K.mean(axis=1)[:, None]

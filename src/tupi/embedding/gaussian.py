@@ -292,6 +292,25 @@ def _lloyd(X: NDArray[np.float64], centers: NDArray[np.float64]) -> NDArray[np.f
     return centers
 
 
+def centered(K: Matrix) -> Matrix:
+    """Return C K C with C = I - 11^T/n."""
+    return K - K.mean(axis=0)[None, :] - K.mean(axis=1)[:, None] + K.mean()
+
+
+def normalized_kernel(K: Matrix, normalization: str = "supplement") -> Matrix:
+    """Return C K C / ||C K C||_F (label ``e:normalization``), or C K C / ||K C||_F as in the paper's main text."""
+    return centered(K) / np.linalg.norm(measured_part(K, normalization))
+
+
+def measured_part(K: Matrix, normalization: str) -> Matrix:
+    """Return the matrix by whose norm a kernel is divided: C K C, or K C.
+
+    The paper's main text divides by ||K C||_F and its supplement by ||C K C||_F. Inner products tr(K~ L~) hold C K C in
+    both cases, since C is its own square.
+    """
+    return centered(K) if normalization == "supplement" else K - K.mean(axis=1)[:, None]
+
+
 def normalized_factor(phi: Matrix) -> Matrix:
     """Return C phi scaled so that ||phi^T phi||_F = 1: the factor of `normalized_kernel`."""
     phi = phi - phi.mean(axis=0)

@@ -13,11 +13,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from tupi.embedding.embedding import Embedding, EmbeddingOptions, Moments, centered, check_rank
+from tupi.embedding.embedding import Embedding, EmbeddingOptions, Moments, check_rank
 from tupi.embedding.gaussian import (
     PredictionKernel,
     alignment,
     basis_points,
+    centered,
     kernel_matrix,
     nystrom_features,
     sample_view,

@@ -112,7 +112,7 @@ class Surface(TrialExperiment):
 
     def by_eye(self, gains: Sequence[NDArray[np.float64]]) -> str:
         """Return what a person can find who has no labels: settings with T fixed that lose on no dataset."""
-        safe = (np.array(gains) >= 0).all(axis=0)
+        safe: NDArray[np.bool_] = np.all(np.array(gains) >= 0, axis=0)
         found = f"Without labels, {safe.sum()} of {safe.size} settings with T = {self.fixed} lose on no dataset"
         if not safe.any():
             return f"{found}."
