@@ -36,7 +36,7 @@ def test_the_last_three_lines_are_what_a_person_needs(files):
 def test_the_report_names_its_files_and_the_command(files):
     outcome = CliRunner().invoke(command, [*files, "--report", "a report.html"])
     assert outcome.exit_code == 0
-    text = Path("a report.html").read_text()
+    text = re.sub("</?span>", "", Path("a report.html").read_text())  # by which the command breaks between options
     cells = re.findall(r'<tr><th scope="row">([^<]*)</th><td>([^<]*)</td></tr>', text)
     typed = "tupi denoise scores.npy --features v=view.npy --out b.npy --report &#x27;a report.html&#x27;"
     assert {("scores", "scores.npy"), ("view v", "view.npy"), ("written to", "b.npy"), ("command", typed)} <= set(cells)

@@ -19,7 +19,7 @@ export const part = (value) => (value === null || value === undefined ? "unknown
 // A figure between 0 and 1 of which nobody needs more than two digits.
 export const hundredths = (value) => (value === null || value === undefined ? "unknown" : value.toFixed(2));
 
-export const chance = (p) => (p === null || p === undefined ? "unknown" : p < 0.001 ? "< 0.001" : p.toFixed(3));
+export const chance = (p) => (p === null || p === undefined ? "unknown" : p < 0.001 ? "<0.001" : p.toFixed(3));
 
 export const percent = (value) => `${(100 * value).toFixed(1)}%`;
 
