@@ -59,6 +59,7 @@ from tupi.runtime.threads import one_blas_thread
 
 BYTES_OF_ANCHORS, BYTES_OF_COLUMNS = 240, 100  # that each item takes, and each of its columns of predictions
 BYTES_OF_TABLES = 75  # that every two anchors take
+KEPT = 1 << 28  # bytes of views that are kept for labels still to come
 SURE = (
     " Without labels nothing tells how sure the new probabilities may be: they are about as sure as the initial ones, "
     "and their calibration error may be larger than before where they are right more often."
@@ -332,7 +333,10 @@ def label_free_of(prepared: Prepared) -> LabelFree:
         )
     f = scale_of(prepared).worked_on(prepared.f)
     given = prepared.problem.columns[items]
-    return prepared.once("label-free", lambda: label_free(Memory(views, items), given, f, ranked, prepared.progress))
+    spare = KEPT if limit is None and not any(view.on_disk for view in views) else 0
+    return prepared.once(
+        "label-free", lambda: label_free(Memory(views, items), given, f, ranked, prepared.progress, spare)
+    )
 
 
 def scale_of(prepared: Prepared) -> Scale:
