@@ -13,17 +13,22 @@ With ``--targets 1`` each seed takes one target of a set, the next seed the next
 stands with its standard error over seeds, since a share of a small gain says little. With ``--keep`` each run is
 written to a file and not repeated by the next call.
 
+With ``--update`` nine tenths of the items are denoised, `result.update` takes in the last tenth, and what comes out is
+compared with a fresh run on all of them: by the rank correlation (Spearman) of the two, and by CPU time.
+
     python experiments/new_items.py [--seeds 10] [--targets 1] [--sets mfeat,pubfig] [--labels 50,0] [--method auto]
 """
 
 import argparse
 import json
 import os
+import time
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.stats import spearmanr
 
 import auto
 import queries
@@ -42,6 +47,11 @@ CALIFORNIA = {
 MOST = 6000
 LEAST_COLUMNS = 3  # of a view that a predictor can be made of
 LEAST_GAIN = 0.5  # points: a share of less than that says nothing
+SHARES = (
+    "| set | labels | runs | gain of predicted items | of the same, denoised with all | difference | share | "
+    "runs that lose |"
+)
+LIKENESS = "| set | labels | runs | correlation, median | worst | ratio of times |"
 
 
 def instances(name, seed):
@@ -107,37 +117,55 @@ def query_halves(seed, n_labels, method):
     return compared(scores, {"view": X[:, columns[half:]]}, y, seen, later, n_labels, method, query)
 
 
+def rows(views, items):
+    """Return some items' rows of all views."""
+    return {name: view.iloc[items] if hasattr(view, "iloc") else view[items] for name, view in views.items()}
+
+
+def denoised(initial, views, truth, items, n_labels, method, groups=None):
+    """Return the result of some items, of which the first ones have labels."""
+    labels = tupi.Values(np.arange(n_labels), truth[items[:n_labels]]) if n_labels else None
+    among = None if groups is None else groups[items]
+    return tupi.denoise(initial[items], rows(views, items), labels, method=method, groups=among)
+
+
 def compared(initial, views, truth, seen, later, n_labels, method, groups=None):
-    """Return gains on the items that come later; of those that are seen, the first ones have labels."""
+    """Return gains on the items that come later; None if the labels are all the same."""
     if n_labels and len(np.unique(truth[seen[:n_labels]])) < 2:
         return None
-
-    def rows(items):
-        return {name: view.iloc[items] if hasattr(view, "iloc") else view[items] for name, view in views.items()}
-
-    def of(items):
-        return None if groups is None else groups[items]
-
-    def denoised(items):
-        labels = tupi.Values(np.arange(n_labels), truth[items[:n_labels]]) if n_labels else None
-        return tupi.denoise(initial[items], rows(items), labels, method=method, groups=of(items))
-
-    new = denoised(seen).predict(initial[later], rows(later), groups=of(later))
-    together = denoised(np.concatenate([seen, later])).predictions[len(seen) :]
-    before, apart, whole = (
-        100 * tupi.pairwise_accuracy(f, truth[later], of(later)) for f in (initial[later], new, together)
-    )
-    return apart - before, whole - before
+    both = seen, np.concatenate([seen, later])
+    half, whole = (denoised(initial, views, truth, items, n_labels, method, groups) for items in both)
+    among = None if groups is None else groups[later]
+    found = half.predict(initial[later], rows(views, later), groups=among), whole.predictions[len(seen) :]
+    before, *after = (100 * tupi.pairwise_accuracy(f, truth[later], among) for f in (initial[later], *found))
+    return [one - before for one in after]
 
 
-def runs(name, seeds, targets, n_labels, method):
-    """Yield the seed, the target and both gains of each run of a set; those that cannot be are None."""
+def update(one, n_labels, method):
+    """Return how alike an update with a tenth more items and a fresh run rank all items, and the ratio of CPU times."""
+    order = np.concatenate([one.valid, one.test])[:MOST]
+    first, later = np.split(order, [round(len(order) / 1.1)])
+    if n_labels and len(np.unique(one.truth[first[:n_labels]])) < 2:
+        return None
+    given = one.initial, one.views, one.truth
+    result = denoised(*given, first, n_labels, method)
+    times = [time.process_time()]
+    grown = result.update(predictions=one.initial[later], features=rows(one.views, later))
+    times.append(time.process_time())
+    fresh = denoised(*given, order, n_labels, method)
+    times.append(time.process_time())
+    took, whole = np.diff(times)
+    return [float(spearmanr(grown.predictions, fresh.predictions)[0]), took / whole]
+
+
+def runs(name, seeds, targets, n_labels, method, run):
+    """Yield the seed and the target of each run of a set, and a function that makes it."""
     for seed in range(seeds):
         if name == "queries":
             yield seed, name, lambda seed=seed: query_halves(seed, n_labels, method)
             continue
         for one in some_instances(name, seed, targets):
-            yield seed, one.target, lambda one=one: halves(one, n_labels, method)
+            yield seed, one.target, lambda one=one: run(one, n_labels, method)
 
 
 def main():
@@ -147,41 +175,49 @@ def main():
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--labels", default="50,0")
     parser.add_argument("--method", default="auto")
+    parser.add_argument("--update", action="store_true", help="a tenth more items, by an update and by a fresh run")
     parser.add_argument("--keep", type=Path, help="file of runs that were made before")
     args = parser.parse_args()
     known = {}
     if args.keep is not None and args.keep.exists():
-        known = {tuple(key): gains for key, gains in map(json.loads, args.keep.read_text().splitlines())}
-    print(
-        "| set | labels | runs | gain of predicted items | of the same, denoised with all | difference | share | "
-        "runs that lose |"
-    )
-    print("|---|---|---|---|---|---|---|---|")
+        known = {tuple(key): found for key, found in map(json.loads, args.keep.read_text().splitlines())}
+    run, tell, heading = (update, likeness, LIKENESS) if args.update else (halves, shares, SHARES)
+    print(heading)
+    print("|---" * (heading.count("|") - 1) + "|")
     for name in args.sets.split(","):
+        if args.update and name == "queries":
+            continue  # items are not added to groups
         all_instances.cache_clear()
         for n_labels in map(int, args.labels.split(",")):
             found = []
-            for seed, target, run in runs(name, args.seeds, args.targets, n_labels, args.method):
-                key = (args.method, name, n_labels, seed, target)
+            for seed, target, make in runs(name, args.seeds, args.targets, n_labels, args.method, run):
+                key = (run.__name__, args.method, name, n_labels, seed, target)
                 if key not in known:
-                    known[key] = run()
+                    known[key] = make()
                     if args.keep is not None:
                         with args.keep.open("a") as file:
                             file.write(json.dumps([key, known[key]]) + "\n")
                 if known[key] is not None:
                     found.append((seed, *known[key]))
-            print(row(name, n_labels, pd.DataFrame(found, columns=["seed", "apart", "whole"])), flush=True)
+            print(f"| {name} | {n_labels} | {len(found)} | {tell(found)} |", flush=True)
 
 
-def row(name, n_labels, found):
-    """Return a row of the table."""
+def shares(found):
+    """Return the cells of `SHARES`, given the seed and both gains of each run."""
+    found = pd.DataFrame(found, columns=["seed", "apart", "whole"])
     apart, whole = found["apart"].mean(), found["whole"].mean()
     lost = (found["apart"] - found["whole"]).groupby(found["seed"]).mean()
     share = f"{100 * apart / whole:.0f}%" if whole > LEAST_GAIN else ""
     lost = f"{lost.mean():+.2f} ± {lost.sem():.2f}" if len(lost) > 1 else f"{lost.mean():+.2f}"
     below = found["apart"][found["apart"] < 0]
     harm = f"{len(below)}, worst {below.min():+.2f}" if len(below) else "0"
-    return f"| {name} | {n_labels} | {len(found)} | {apart:+.2f} | {whole:+.2f} | {lost} | {share} | {harm} |"
+    return f"{apart:+.2f} | {whole:+.2f} | {lost} | {share} | {harm}"
+
+
+def likeness(found):
+    """Return the cells of `LIKENESS`, given the seed, the correlation and the ratio of times of each run."""
+    _, alike, times = np.array(found).T
+    return f"{np.median(alike):.4f} | {alike.min():.4f} | {np.median(times):.2f}"
 
 
 if __name__ == "__main__":
