@@ -29,7 +29,7 @@ from tupi.judging.evidence import Evidence, judge, judged
 from tupi.judging.metrics import Metric
 from tupi.methods import make_method
 from tupi.methods.auto.auto import Auto, Fuse, Smooth, relations_of
-from tupi.methods.auto.growth import can_grow, grow, remember
+from tupi.methods.auto.growth import can_grow, grow
 from tupi.methods.base import Fit, Method
 from tupi.methods.saved import SAVED
 from tupi.methods.tupi import Tupi
@@ -298,8 +298,6 @@ class Run:
         if predictions is not None or features is not None:
             prepared = self._grown(predictions, features)
         if labels is not None:
-            if isinstance(self.method, Auto):
-                remember(prepared)
             prepared = prepared.relabelled(with_more_labels(prepared.problem, labels))
         return denoise_prepared(prepared, self.method, metric=self.asked)
 

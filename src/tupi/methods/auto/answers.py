@@ -82,8 +82,8 @@ class Answer(ABC):
         problem = self.problem
         near = [] if problem.near is None else [problem.near]
         common: dict[str, Any] = {"fused": self.fused, "variances": variances}
-        if problem.remembered:
-            return problem.home.each(answered_again, problem.base, problem.remembered[0], *near, **common)
+        if problem.views is not None:
+            return problem.home.each(answered_again, problem.base, problem.views, *near, **common)
         return problem.home.each(answered, problem.base, *near, layout=problem.layout, **common)
 
     @cached_property

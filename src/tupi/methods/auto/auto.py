@@ -44,10 +44,9 @@ from tupi.methods.auto.class_answers import without_labels
 from tupi.methods.auto.design import suggest_first, suggest_items, suggest_pairs
 from tupi.methods.auto.fitting import fitted
 from tupi.methods.auto.fused import based_on
-from tupi.methods.auto.growth import LABEL_FREE
 from tupi.methods.auto.guard import LEAST_CONFIRMED, Blend
 from tupi.methods.auto.items import Scale
-from tupi.methods.auto.labelfree import LabelFree, label_free, view_relations
+from tupi.methods.auto.labelfree import LABEL_FREE, LabelFree, label_free, view_relations
 from tupi.methods.auto.model import mixture_of, model_of
 from tupi.methods.auto.reasons import Explanation
 from tupi.methods.base import Fit, Method
@@ -61,6 +60,7 @@ BYTES_OF_TABLES = 75  # that every two anchors take
 MOVED_ELSEWHERE = (
     "No label has judged this: of 84 rankings of other data that were moved in this way, 66 became better and 11 worse."
 )
+KEPT = 1 << 28  # bytes of views that are kept for labels still to come
 SURE = (
     " Without labels nothing tells how sure the new probabilities may be: they are about as sure as the initial ones, "
     "and their calibration error may be larger than before where they are right more often."
@@ -266,7 +266,10 @@ def label_free_of(prepared: Prepared) -> LabelFree:
         )
     f = scale_of(prepared).worked_on(prepared.f)
     given = prepared.problem.columns[items]
-    return prepared.once(LABEL_FREE, lambda: label_free(Memory(views, items), given, f, ranked, prepared.progress))
+    spare = KEPT if limit is None and not any(view.on_disk for view in views) else 0
+    return prepared.once(
+        LABEL_FREE, lambda: label_free(Memory(views, items), given, f, ranked, prepared.progress, spare)
+    )
 
 
 def scale_of(prepared: Prepared) -> Scale:
