@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from tupi.embedding.embedding import Embedding, EmbeddingOptions, embed, exact_kernel
 from tupi.embedding.neighbors import shared_distances
+from tupi.inputs.labels import Labels
 from tupi.inputs.problem import Problem, standardize
 from tupi.runtime.compiling import COMPILING, is_compiled
 
 Progress = Callable[[str], None]
+Veto = Callable[[Problem, Labels, NDArray[np.int64], NDArray[np.float64]], str | None]
 
 
 def silent(message: str) -> None:
@@ -49,6 +51,9 @@ class Prepared:
         find neighbours alike, unless views are read from files, which have an order of their own.
     scale, shift : ndarray of shape (c,)
         How to undo that: ``f * scale + shift``.
+    veto : callable, optional
+        What a guard asks before new predictions come back, see `tupi.judging.veto.Veto`; None unless a metric was asked
+        for.
     """
 
     def __init__(
@@ -60,6 +65,7 @@ class Prepared:
     ) -> None:
         self.problem, self.random_state, self.progress = problem, random_state, progress
         self.memory_limit = memory_limit
+        self.veto: Veto | None = None
         self.items: NDArray[np.int64] = np.flatnonzero(problem.covered)
         self.f: NDArray[np.float64]
         self.f, self.scale, self.shift = standardize(problem.columns, problem.covered)

@@ -42,7 +42,7 @@ from tupi.inputs.labels import Labels, relabel, subset
 from tupi.inputs.new_items import Known
 from tupi.judging.gain import Gain
 from tupi.methods.auto.answering import fitted
-from tupi.methods.auto.answers import NEW, Answer, ComparisonAnswer, RegressionAnswer
+from tupi.methods.auto.answers import INITIAL, NEW, Answer, ComparisonAnswer, RegressionAnswer
 from tupi.methods.auto.class_answer import as_sure_as_before
 from tupi.methods.auto.design import suggest_first, suggest_items, suggest_pairs
 from tupi.methods.auto.guard import Blend
@@ -166,10 +166,16 @@ class Auto(Method):
         useful = None if labels is None else subset(labels, prepared.items)
         among = None if useful is None else relabel(useful, prepared.items)
         scale = scale_of(prepared)
+
+        def veto(rows: Positions, predictions: Array) -> str | None:
+            asked = prepared.veto
+            return asked(problem, useful, prepared.items[rows], predictions) if asked and useful else None
+
         with one_blas_thread():  # several would round differently, and the answer must not depend on how many there are
             base = label_free_of(prepared)
             # Fits to some of the labels only judge; suggestions are for a person.
-            found = self.solve(base, among, scale, problem.names, labels is problem.labels, prepared.progress)
+            told = problem.names, labels is problem.labels, prepared.progress
+            found = self.solve(base, among, scale, *told, veto)
         columns = prepared.f if found.columns is None else scale.both(base.home.joined(found.columns))
 
         return Fit(
@@ -210,6 +216,7 @@ class Auto(Method):
         names: list[str],
         suggest: bool,
         progress: Callable[[str], None],
+        veto: Callable[[Positions, Array], str | None] | None = None,
     ) -> Solution:
         """Return better columns of items wherever they are.
 
@@ -227,6 +234,8 @@ class Auto(Method):
             Whether to say which labels would teach most.
         progress : callable
             Called with a sentence whenever something long begins.
+        veto : callable, optional
+            Gets labelled items and predictions of them, each without its label; returns why these may not come back.
         """
         if labels is None:
             return self._without_labels(base, scale, names, suggest)
@@ -237,15 +246,18 @@ class Auto(Method):
         if not self.guard:
             blend = NEW
         changed = blend.new > 0 or (blend.label_free > 0 and base.moves)
+        judged = blend if changed else NEW
+        left_out = answer.left_out(judged)
+        against = veto(rows, left_out) if veto and changed and self.guard and left_out is not None else None
+        if against is not None:
+            blend, changed = INITIAL, False
         params = {
             "weight": blend.new,
             "confirmed": confirmed,
             "plain_share": answer.fused.plain_share,
             "trees_share": answer.fused.forest_share,
         }
-        made = describe_labels(answer, labels, (blend, probability, confirmed), changed, self.guard)
-        judged = blend if changed else NEW
-        left_out = answer.left_out(judged)
+        made = describe_labels(answer, labels, (blend, probability, confirmed), changed, self.guard, against)
 
         def suggested() -> Positions:
             with one_blas_thread():

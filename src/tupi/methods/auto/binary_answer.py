@@ -17,8 +17,8 @@ from scipy.special import expit, logit
 
 from tupi.judging.conformal import class_scores
 from tupi.judging.gain import Gain, mean_gain, pair_gain
-from tupi.methods.auto.answers import NEW, ScoreAnswer, correlation
-from tupi.methods.auto.guard import Blend, probability_of_gain, wrong_before
+from tupi.methods.auto.answers import NEW, ScoreAnswer
+from tupi.methods.auto.guard import Blend, probability_of_gain, share_of_new, wrong_before
 
 HEIGHT_SD, LOG_SLOPE_SD = 1.0, 0.5  # how far a and log b may lie from what is expected
 SLOPE_BOUND = 3.0  # deviations of log b that are searched
@@ -72,12 +72,37 @@ class BinaryAnswer(ScoreAnswer):
         before = f[first] - f[second]
         return pair_gain(before, blend.of(new, before, careful[first] - careful[second]), first, second, len(f))
 
+    def share(self, blend: Blend, probability: float) -> float:
+        """Return how much of a blend makes labels that were left out most likely.
+
+        What counts is whether the new log odds tell more, and not that the initial ones were all too high or low: these
+        are compared after a line has mended that, as it has the new ones.
+        """
+        a, b = self._line
+        before, careful = (self._mended(one) for one in (self.problem.only(0), self.problem.careful))
+        after = blend.of(a + b * self.fused.left_out.held_out[:, 0], before, careful)
+        return share_of_new(before, after, self.problem.promise, probability, self.values)
+
     def agreement(self) -> tuple[float, float]:
-        """Return the correlation of zeros and ones with predictions, each without its label."""
-        return correlation(self.fused.left_out.held_out[:, 0], self.values, self.fused.weights), self.n_sure
+        """Return Pearson's correlation for the area under the ROC curve (Greiner), and as how many values labels count.
+
+        Both labels of a pair were left out. Single ones would not do: without a one there are fewer ones, so that ones
+        meet lower predictions than zeros do where nothing else is known. By chance the area has the variance
+        (m + 1) / 12 m0 m1 (Mann and Whitney), and arctanh of sin(pi (area - 1/2)) pi^2 times as much.
+        """
+        first, second = np.nonzero(self.values[:, None] > self.values)
+        area = np.mean(0.5 * (1 + np.sign(self.fused.left_out.differences[first, second])))
+        size = 12 * len(first) / (np.pi**2 * (len(self.values) + 1)) * self.n_sure / self.n_used
+        return float(np.sin(np.pi * (area - 0.5))), size + 3
 
     def _unit(self) -> float:
         return float(self.values.std())
+
+    def _mended(self, coefficients: Array) -> Array:
+        """Return log odds that are made of [1, base columns] at labelled items, on the line that suits the labels."""
+        odds = 2 * (self.at_labels(coefficients) * self.scale.scale + self.scale.shift)[:, 0]
+        a, b = fitted_line(odds, self.values, 0.0, 1.0)
+        return a + b * odds
 
     @cached_property
     def _line(self) -> tuple[float, float]:

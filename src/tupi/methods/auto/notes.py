@@ -50,9 +50,17 @@ def describe_share(base: LabelFree) -> str:
 
 
 def describe_labels(
-    answer: Answer, labels: Labels, found: tuple[Blend, float, float], changed: bool, guard: bool
+    answer: Answer,
+    labels: Labels,
+    found: tuple[Blend, float, float],
+    changed: bool,
+    guard: bool,
+    against: str | None = None,
 ) -> str:
-    """Return a sentence on what was made of the labels, and what became of that; ``found`` is what the guard found."""
+    """Return a sentence on what was made of the labels, and what became of that.
+
+    ``found`` is what the guard found, and ``against`` what the metric that was asked for says against new predictions.
+    """
     blend, probability, confirmed = found
     kind = "labels" if isinstance(labels, Values) else "comparisons"
     given = len(labels.values) if isinstance(labels, Values) else len(labels.higher)
@@ -73,6 +81,8 @@ def describe_labels(
     said += f"better with probability {probability:.2f} by the {kind} left out and by what such views usually gain; "
     if not guard:
         return said + "they came back as they are, since the guard is off."
+    if against is not None:
+        return said + against
     if not changed:
         return said + "no credible gain, so the initial predictions stay as they are."
     return said + f"they make up {100 * blend.new:.0f}% of what came back."

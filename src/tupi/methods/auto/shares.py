@@ -3,7 +3,7 @@
 Shares have a Beta distribution before any label. Errors of the combination are normal with an unknown variance, so that
 m labels give shares the likelihood (SSE + slack)^-(m + PRIOR_LABELS) / 2, with SSE the sum of squared errors. What is
 used are means of the shares under both together: predictions that err alike leave the prior as it is, and one that errs
-clearly more gets next to nothing.
+clearly more gets next to nothing. For two classes the likelihood is that of the log odds.
 """
 
 from __future__ import annotations
@@ -45,6 +45,25 @@ def mean_shares(errors: Array, expected: float, weight: float = 1.0) -> Array:
     likely = np.exp(logs - logs.max(axis=0))
     found: Array = np.einsum("at,t...->a...", tried, likely) / likely.sum(axis=0)
     return found
+
+
+def mean_share_of_odds(before: Array, after: Array, ones: Array, expected: float, weight: float) -> float:
+    """Return the mean share of the second of two predictions of two classes, by the likelihood of their log odds.
+
+    Parameters
+    ----------
+    before, after : ndarray of shape (m,)
+        Log odds of a one for labels left out.
+    ones : ndarray of shape (m,)
+        The labels, zeros and ones.
+    expected, weight : float
+        See `mean_shares`.
+    """
+    tried = _quantiles(weight * expected, weight * (1 - expected), TRIED)
+    odds = before + tried[:, None] * (after - before)
+    logs = odds @ ones - np.logaddexp(0.0, odds).sum(axis=1)
+    likely = np.exp(logs - logs.max())
+    return float(tried @ likely / likely.sum())
 
 
 def _quantiles(a: float, b: float, k: int) -> Array:
