@@ -6,7 +6,7 @@ import json
 import tempfile
 import threading
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from tupi.page.lanes import Lane, Piece
 from tupi.page.looks import Look
 from tupi.page.signals import Signal
 from tupi.page.source import Source
-from tupi.page.words import in_words
+from tupi.page.words import facts_of, in_words
 from tupi.results.report import render
 from tupi.results.result import Denoised
 from tupi.results.summary import summary
@@ -133,7 +133,8 @@ class Decider:
     def _run(self, plan: Plan) -> None:
         try:
             method = make_method(plan.method, plan.params)
-            result = decided(self._prepared, method, plan.known, self._watch, self._say)
+            metric = self._source.asked(plan.known.labels)
+            result = decided(self._prepared, method, plan.known, self._watch, self._say, metric)
             if self._stop:
                 self.error = "Stopped."
             else:
@@ -161,9 +162,6 @@ class Decider:
         if self.decision is None:
             return None
         plan, result = self.decision.plan, self.decision.result
-        evidence = None if result.evidence is None else asdict(result.evidence) | {"gain": result.evidence.gain}
-        if evidence is not None:
-            evidence = plain(evidence)
         return {
             "number": self.number,
             "method": result.method,
@@ -172,7 +170,7 @@ class Decider:
             "known": plan.known.words,
             "changed": result.changed,
             "summary": summary(result),
-            "evidence": evidence,
+            "evidence": None if result.evidence is None else facts_of(result.evidence),
             "notes": list(result.notes),
             "params": plain(result.params),
             "downloads": self.downloads(),
@@ -231,11 +229,15 @@ class Decider:
 
     def _python(self) -> str:
         assert self.decision is not None
-        return self._source.python(self._labels_path(), self.decision.plan.method, self.decision.plan.params)
+        plan = self.decision.plan
+        return self._source.python(self._labels_path(), plan.method, plan.params, self._source.asked(plan.known.labels))
 
     def _command(self) -> str:
         assert self.decision is not None
-        return self._source.command(self._labels_path(), self.decision.plan.method, self.decision.plan.params)
+        plan = self.decision.plan
+        return self._source.command(
+            self._labels_path(), plan.method, plan.params, self._source.asked(plan.known.labels)
+        )
 
 
 def labels_table(labels: Labels, names: list[str] | None, result: Denoised) -> pd.DataFrame:

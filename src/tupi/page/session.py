@@ -14,7 +14,7 @@ from tupi import __version__
 from tupi.embedding.embedding import KERNELS
 from tupi.inputs.labels import Pairs, Values
 from tupi.inputs.problem import make_problem
-from tupi.judging.catalogue import words_of
+from tupi.judging.catalogue import metric_for, words_of
 from tupi.judging.metrics import Words, usual_metrics
 from tupi.methods import METHODS, methods
 from tupi.methods.tupi import Tupi
@@ -30,7 +30,7 @@ from tupi.page.panel import Panel
 from tupi.page.signals import Signal
 from tupi.page.source import Source
 from tupi.page.trails import MEMORY, Locked, Trails
-from tupi.page.words import text, whole
+from tupi.page.words import facts_of, text, whole
 from tupi.results import plots
 from tupi.results.result import Denoised
 from tupi.results.summary import MEANINGS, verdict
@@ -80,6 +80,7 @@ class Session:
             source.predictions, source.features, source.labels, source.task, source.impute, source.groups
         )
         self._file_labels = known.labels
+        metric_for(source.metric, known)  # complains
         # Two classes that no label names yet have to be called something by whoever is asked.
         classes = (0, 1) if known.binary and known.classes is None else known.classes
         self.problem = replace(known, labels=None, classes=classes)
@@ -90,6 +91,7 @@ class Session:
         )
         prepared = Locked(self.problem, source.random_state)
         self.explorer = Explorer(Trails(prepared, memory), self.base, self.signal, lams, widths)
+        self.explorer.fits.metric = source.metric
         self.panel = Panel(source, self.explorer, self.names)
         self.teacher = self._teacher(Path(answers))
         self.decider = Decider(source, prepared, self.names, self.signal)
@@ -237,7 +239,7 @@ class Session:
             "judged": found.judged,
             "changed": found.result.changed,
             "verdict": None if said is None else asdict(said),
-            "evidence": None if evidence is None else plain(asdict(evidence) | {"gain": evidence.gain}),
+            "evidence": None if evidence is None else facts_of(evidence),
             "meaning": None if evidence is None else MEANINGS.get(evidence.metric),
         }
 
@@ -253,7 +255,7 @@ class Session:
         table = result.dependence.assign(weight=result.weights.iloc[-1] if result.changed else np.nan)
         worths = self.explorer.fits.worth(method, known[1].known, asked=worth)
         if worths is not None:
-            words = words_of(self._metric())
+            words = words_of(self._metric() if result.evidence is None else result.evidence.metric)
             said = np.array([in_units(row, words) for row in worths.itertuples()], dtype=object)
             table = table.join(worths.assign(worth=said))
         return [

@@ -6,7 +6,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,8 +19,8 @@ from tupi.page.knowledge import NOTHING, Known
 from tupi.page.lanes import Lane, Piece
 from tupi.page.signals import Signal
 from tupi.page.tallies import Counted
+from tupi.page.words import facts_of
 from tupi.results.result import Denoised
-from tupi.runtime.json_values import plain
 
 MAX_PENDING = 1_000  # raters with an open question
 
@@ -207,8 +207,7 @@ class Teacher(ABC):
         with self._lock:
             if self._evidence is None:
                 return None
-            facts = asdict(self._evidence) | {"gain": self._evidence.gain, "current": self._judged == self._changes}
-        return plain(facts)
+            return facts_of(self._evidence) | {"current": self._judged == self._changes}
 
     def _next_judgement(self) -> Piece | None:
         with self._lock:

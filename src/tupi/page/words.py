@@ -1,11 +1,15 @@
-"""Words that come in with a request, and words for what went wrong."""
+"""Words that come in with a request, and words for what was found and for what went wrong."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
+from tupi.judging.catalogue import words_of
+from tupi.judging.evidence import Evidence
 from tupi.runtime.errors import InputError
+from tupi.runtime.json_values import plain
 
 
 def text(words: Mapping[str, Any], name: str) -> str:
@@ -33,3 +37,9 @@ def in_words(problem: Exception) -> str:
     if isinstance(problem, MemoryError):
         return "There is not enough memory for this."
     return "This could not be computed; the terminal that runs tupi serve says why."
+
+
+def facts_of(evidence: Evidence) -> dict[str, Any]:
+    """Return what the page shows of evidence, with the words in which its metric is told."""
+    words = words_of(evidence.metric)
+    return plain(asdict(evidence) | {"gain": evidence.gain, "unit": words.unit, "factor": words.factor})
