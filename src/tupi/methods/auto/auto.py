@@ -60,8 +60,8 @@ from tupi.runtime.threads import one_blas_thread
 BYTES_OF_ANCHORS, BYTES_OF_COLUMNS = 240, 100  # that each item takes, and each of its columns of predictions
 BYTES_OF_TABLES = 75  # that every two anchors take
 SURE = (
-    " Without labels nothing tells how sure the new probabilities may be: they are about as sure as the initial ones, "
-    "and their calibration error may be larger than before where they are right more often."
+    " Without labels nothing tells how sure the new probabilities may be: they are as sure as the initial ones, or "
+    "somewhat surer if classes lie further apart now, and their calibration error may be larger than before."
 )
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]

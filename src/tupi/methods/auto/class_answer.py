@@ -22,7 +22,9 @@ from tupi.methods.auto.scale import Scale
 SHARPNESS_GRID = tuple(2.0 ** (k / 2) for k in range(9))  # powers to which class shares may be raised
 SHARPNESS_SD = 0.5  # expected size of the power's logarithm: a handful of labels must not make up certainty
 LEAST_SHARE = 0.01  # of a class: regression of zeros and ones may say less than nothing
-SHIFTS = 5  # Newton's steps to the means of classes, which end within rounding after three
+SHIFTS, LONGEST_SHIFT = 25, 1.0  # Newton's steps to the means of classes, most often four, and the longest of them
+SURER, MOST_APART = 1 / 3, 16.0  # power of how much further apart classes lie, of at most so much, see `_surer`
+LEAST_OF_CLASS = 6  # items that tell how a class varies
 CLASS_SHIFT = 0.1  # prior variance of a class's shift: how frequent classes are is known from the predictions
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
@@ -164,8 +166,9 @@ def as_sure_as_before(base: LabelFree, scale: Scale) -> Array:
     """Return the coefficients of the label-free answer, with probabilities as sure, and classes as likely, as before.
 
     Logarithms of probabilities that were averaged over alike items vary less, although they are nearer to the truth,
-    and a class may become rarer by averaging alone. Nothing but the initial probabilities says how sure to be without
-    labels, so the answer's logarithms get their deviation, and a shift for each class that restores its mean.
+    and a class may become rarer by averaging alone. Without labels the initial probabilities say how sure to be: the
+    answer's logarithms get their deviation, times a little more where classes lie further apart, see `_apart`, and a
+    shift for each class that restores its mean.
     """
     coefficients = base.careful
     spreads = [spread_of(one, base, scale) for one in (base.only(0), coefficients)]
@@ -179,10 +182,53 @@ def as_sure_as_before(base: LabelFree, scale: Scale) -> Array:
         )
         wanted, found, slopes = total[0], total[1], total[2:]
         # Newton's step. Shifts sum to zero: what rounding says of the direction in which nothing changes is left out.
-        shift = shift + np.linalg.pinv(slopes, rcond=1e-9, hermitian=True) @ (wanted - found)
-    stretched = coefficients * stretch
-    stretched[:, 0] += (stretch * scale.shift + shift[-len(scale.scale) :] - scale.shift) / scale.scale
+        step = np.linalg.pinv(slopes, rcond=1e-9, hermitian=True) @ (wanted - found)
+        # Where nearly all probabilities are 0 or 1 the slopes are small, and whole steps would lead away for good.
+        shift = shift + step / max(1.0, np.abs(step).max() / LONGEST_SHIFT)
+        if np.abs(wanted - found).max() < 1e-10 * base.home.n:
+            break
+    surer = _surer(base, coefficients, scale)
+    stretched = coefficients * surer * stretch
+    stretched[:, 0] += (surer * (stretch * scale.shift + shift[-len(scale.scale) :]) - scale.shift) / scale.scale
     return stretched
+
+
+def _surer(base: LabelFree, coefficients: Array, scale: Scale) -> float:
+    """Return by how much the answer's logarithms may exceed the initial ones, given how far they set classes apart.
+
+    If logarithms of probabilities are normal within classes, they are as sure as they should be when the squared
+    distance between classes equals the variance within them. So of two predictions whose classes lie r times as far
+    apart, measured in that variance, one may be r times as sure for the other's reasons. Classes are those that the
+    answer says itself, which makes r too large, so that only its cube root is taken.
+    """
+    sums = base.home.summed(_within, base.base, answer=coefficients, scale=scale)
+    before, after = (_apart(one) for one in sums)
+    ratio = after / before if before > 1e-12 and after > 1e-12 else 1.0
+    return float(np.clip(ratio, 1.0, MOST_APART) ** SURER)
+
+
+def _within(rows: Rows, base: Array, *, answer: Array, scale: Scale) -> Array:
+    """Return for initial and new logarithms: by new class, how many, their sums, and the sum of their squares."""
+    old, new = (
+        scale.both(one * scale.scale + scale.shift)
+        for one in (base[:, :, 0], np.einsum("ck,nck->nc", answer, with_one(base)))
+    )
+    member = np.eye(new.shape[1])[new.argmax(axis=1)]
+    return np.array(
+        [
+            np.column_stack([member.sum(axis=0), member.T @ one, member.T @ (one**2).sum(axis=1)])
+            for one in (logs - logs.mean(axis=1, keepdims=True) for logs in (old, new))
+        ]
+    )
+
+
+def _apart(sums: Array) -> float:
+    """Return how far classes lie apart, in their variance: the mean of what each says of itself, over the latter."""
+    used = np.flatnonzero(sums[:, 0] >= LEAST_OF_CLASS)
+    counts, means = sums[used, 0], sums[used, 1:-1] / sums[used, :1]
+    within = np.sum(sums[used, -1] - counts * (means**2).sum(axis=1)) / max(counts.sum(), 1.0)
+    itself = means[np.arange(len(used)), used].mean() if len(used) else 0.0
+    return float(itself / within) if within > 1e-12 else 0.0
 
 
 def _frequencies(rows: Rows, base: Array, *, answer: Array, scale: Scale, stretch: float, shift: Array) -> Array:
