@@ -167,14 +167,18 @@ def as_sure_as_before(base: LabelFree, scale: Scale) -> Array:
 
     Logarithms of probabilities that were averaged over alike items vary less, although they are nearer to the truth,
     and a class may become rarer by averaging alone. Without labels the initial probabilities say how sure to be: the
-    answer's logarithms get their deviation, times a little more where classes lie further apart, see `_apart`, and a
-    shift for each class that restores its mean.
+    answer's logarithms get their deviation, and a shift for each class that restores its mean; and they become surer as
+    far as classes lie further apart, see `_surer`, which leaves the means of two classes as they are, and those of
+    several nearly so.
     """
     coefficients = base.careful
     spreads = [spread_of(one, base, scale) for one in (base.only(0), coefficients)]
     # A column and its mirror image together have mean 0.
     before, after = (np.hypot(mean, deviation) if scale.two else deviation for mean, deviation in spreads)
-    stretch = before / after if after > 1e-12 else 1.0
+    stretch, surer = before / after if after > 1e-12 else 1.0, _surer(base, coefficients, scale)
+    # Of several classes, shifts that restore means of surer probabilities would change which of them is most likely.
+    early, late = (surer, 1.0) if scale.two else (1.0, surer)
+    stretch *= early
     shift = np.zeros(2 if scale.two else len(scale.scale))
     for _ in range(SHIFTS):
         total = base.home.summed(
@@ -187,9 +191,8 @@ def as_sure_as_before(base: LabelFree, scale: Scale) -> Array:
         shift = shift + step / max(1.0, np.abs(step).max() / LONGEST_SHIFT)
         if np.abs(wanted - found).max() < 1e-10 * base.home.n:
             break
-    surer = _surer(base, coefficients, scale)
-    stretched = coefficients * surer * stretch
-    stretched[:, 0] += (surer * (stretch * scale.shift + shift[-len(scale.scale) :]) - scale.shift) / scale.scale
+    stretched = coefficients * late * stretch
+    stretched[:, 0] += (late * (stretch * scale.shift + shift[-len(scale.scale) :]) - scale.shift) / scale.scale
     return stretched
 
 
