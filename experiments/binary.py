@@ -25,7 +25,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.preprocessing import scale
 
 import tupi
-from tupi.inputs.binary import expand
+from tupi.inputs.classes import expand
 from tupi.judging.catalogue import CalibrationError
 
 N_ITEMS, N_OTHERS, TRAINING = 6000, 1500, 100

@@ -13,7 +13,7 @@ import tupi
 from tests.conftest import make_problem_arrays
 from tupi.cli import tupi as command
 from tupi.embedding.prepared import Prepared
-from tupi.inputs.binary import TwoClasses, collapse, expand
+from tupi.inputs.classes import TwoClasses, collapse, expand
 from tupi.inputs.problem import make_problem
 from tupi.methods import METHODS
 from tupi.runtime.errors import InputError
@@ -284,7 +284,7 @@ def test_decisions_need_two_classes_and_costs():
 def test_without_labels_classes_stay_as_likely_and_probabilities_as_sure(columns):
     """Averages over alike items vary less: probabilities came back less sure, and classes rarer or more frequent.
 
-    They may be surer, since classes lie further apart (tests/methods/auto/test_class_answer.py).
+    They may be surer, since classes lie further apart (tests/methods/auto/test_surer.py).
     """
     rng = np.random.default_rng(5)
     logs = np.column_stack(

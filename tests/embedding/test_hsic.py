@@ -3,7 +3,7 @@ import pytest
 
 import tupi
 from tupi.embedding.gaussian import kernel_matrix, nystrom_features, squared_bandwidth
-from tupi.embedding.hsic import independence_p_value
+from tupi.embedding.relevance import independence_p_value
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 3))

@@ -27,7 +27,6 @@ from tupi.runtime.errors import InputError
 from tupi.runtime.json_values import plain
 
 if TYPE_CHECKING:  # the demonstration's rankers and data, and Dask, are of no use to other commands
-    from tupi.cluster.result import DistributedDenoised
     from tupi.research.demo import Demo
 
 USUAL = "separated by commas, UTF-8."  # how text files are read that need no mention
@@ -77,7 +76,7 @@ def facts(result: Denoised, inputs: Inputs, written: dict[str, str], warned: lis
     }
 
 
-def common_facts(result: Denoised | DistributedDenoised, written: dict[str, str], warned: list[str]) -> dict[str, Any]:
+def common_facts(result: Denoised, written: dict[str, str], warned: list[str]) -> dict[str, Any]:
     """Return what there is to know about a run wherever it ran."""
     return {
         "tupi": __version__,

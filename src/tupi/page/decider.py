@@ -19,12 +19,11 @@ from tupi.inputs.labels import Labels, Pairs
 from tupi.methods import make_method
 from tupi.methods.tupi import Tupi
 from tupi.page.fits import decided
+from tupi.page.frames import facts_of, in_words
 from tupi.page.knowledge import NOTHING, Known
-from tupi.page.lanes import Lane, Piece
+from tupi.page.lanes import Lane, Piece, Signal
 from tupi.page.looks import Look
-from tupi.page.signals import Signal
 from tupi.page.source import Source
-from tupi.page.words import facts_of, in_words
 from tupi.results.report import render
 from tupi.results.result import Denoised
 from tupi.results.summary import summary

@@ -15,11 +15,9 @@ from tupi.inputs.labels import Labels
 from tupi.judging.evidence import Evidence
 from tupi.page.answers import AnswerFile, Said
 from tupi.page.explorer import Explorer
-from tupi.page.knowledge import NOTHING, Known
-from tupi.page.lanes import Lane, Piece
-from tupi.page.signals import Signal
-from tupi.page.tallies import Counted
-from tupi.page.words import facts_of
+from tupi.page.frames import facts_of
+from tupi.page.knowledge import NOTHING, Counted, Known
+from tupi.page.lanes import Lane, Piece, Signal
 from tupi.results.result import Denoised
 
 MAX_PENDING = 1_000  # raters with an open question

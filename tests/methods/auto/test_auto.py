@@ -58,7 +58,7 @@ def test_the_owner_of_a_parameter_is_named_in_full():
     with pytest.raises(InputError) as caught:
         tupi.denoise(SCORES, VIEWS, n_threads=1)
     assert str(caught.value) == (
-        "n_threads: method 'auto' has no such parameter; it belongs to methods 'tupi', 'tupi+coconut' "
+        "n_threads: method 'auto' has no such parameter; it belongs to methods 'tupi', 'tupi-joint', 'tupi+coconut' "
         '(method="tupi", n_threads=...).'
     )
 

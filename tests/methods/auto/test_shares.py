@@ -4,8 +4,16 @@ from scipy.integrate import dblquad, quad
 from scipy.special import expit
 from scipy.stats import beta
 
-from tupi.methods.auto.guard import EXPECTED_SHARES, LABELS_OF_SHARE, LEAST_SHARE, share_of_new
-from tupi.methods.auto.shares import PRIOR_LABELS, PRIOR_VARIANCE, mean_share_of_odds, mean_shares
+from tupi.methods.auto.guard import (
+    EXPECTED_SHARES,
+    LABELS_OF_SHARE,
+    LEAST_SHARE,
+    PRIOR_LABELS,
+    PRIOR_VARIANCE,
+    mean_share_of_odds,
+    mean_shares,
+    share_of_new,
+)
 
 RNG = np.random.default_rng(0)
 FIRST, SECOND, THIRD = RNG.normal(size=(3, 12))

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tupi.algorithm.energy import FactorObjective, Matrix, MatrixObjective, Objective, Vector, both, factor_alignment
-from tupi.embedding.embedding import Embedding, normalized_factor, normalized_kernel
-from tupi.embedding.gaussian import PredictionKernel, kernel_matrix
+from tupi.embedding.embedding import Embedding, normalized_kernel
+from tupi.embedding.gaussian import PredictionKernel, kernel_matrix, normalized_factor
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,15 +12,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from tupi.blocks.home import Home, Rows, reads_views
-from tupi.blocks.memory import Memory
-from tupi.embedding.anchor_graph import mirrored
-from tupi.embedding.anchors import MOST, Near
+from tupi.blocks.home import Home, Memory, Rows, reads_views
+from tupi.embedding.anchors import MOST, Near, mirrored
 from tupi.embedding.prepared import Prepared
-from tupi.methods.auto.drawing import content_order
+from tupi.methods.auto.items import Space, content_order
 from tupi.methods.auto.kernels import laid_out
 from tupi.methods.auto.labelfree import Array, LabelFree, averages_of, normal_scores, placed
-from tupi.methods.auto.layout import Space
 from tupi.runtime.threads import one_blas_thread
 
 LABEL_FREE = "label-free"  # where `Prepared` keeps it, see `tupi.methods.auto.auto.label_free_of`

@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.blocks.home import Home, Kept, Rows, reads_views
-from tupi.embedding.anchor_graph import AnchorGraph, GraphKernel, mirrored
-from tupi.embedding.anchors import FAINT, Near, compile_all, nearest
+from tupi.embedding.anchor_loops import nearest
+from tupi.embedding.anchors import FAINT, AnchorGraph, GraphKernel, Near, compile_all, mirrored
 from tupi.embedding.relevance import TESTED, Relations, evenly, normal_quantiles, relations
-from tupi.methods.auto.drawing import content_order, drawing_order
-from tupi.methods.auto.layout import Layout, Space, make_space
+from tupi.methods.auto.items import Layout, Space, content_order, drawing_order, make_space
 from tupi.methods.auto.signal import SignalShare, explained_by, sampled_neighbors, signal_share
 from tupi.runtime.compiling import COMPILING, is_compiled
 from tupi.runtime.threads import in_order
@@ -184,7 +183,9 @@ class LabelFree:
     @property
     def careful(self) -> Array:
         """What comes back without labels: the estimate where the views give good reason to move f, otherwise f."""
-        return self.answer if self.moves else self.only(0)
+        if not self.moves:
+            return self.only(0)
+        return self.smoothed + self.share.kept * (self.only(0) - self.smoothed)
 
     def unit(self, coefficients: Array) -> Array:
         """Return the coefficients of the same column with mean 0 and deviation 1; zero for constant ones."""
@@ -285,22 +286,9 @@ def label_free(home: Home, given: Array, f: Array, ranked: bool, progress: Calla
     share = signal_share(f[sample[spread]], views, NEIGHBORS, residual)
     alone = in_order(partial(sampled_neighbors, k=NEIGHBORS), views)
     by_view = [(view, spread[items], spread[others]) for view, (items, others) in zip(related, alone, strict=True)]
-    return LabelFree(
-        home=home,
-        order=order,
-        relations=found,
-        layout=layout,
-        space=space,
-        near=near,
-        graph=alike.graph,
-        base=alike.base,
-        moments=table,
-        share=share,
-        by_view=by_view,
-        sample=sample,
-        averages=alike.averages,
-        passes=alike.passes,
-    )
+    graph, base, _, averages, passes = alike
+    where = home, order, found, layout, space, near, graph, base, table, share
+    return LabelFree(*where, by_view, sample, averages, passes)
 
 
 class Averages(NamedTuple):

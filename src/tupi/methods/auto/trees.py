@@ -26,6 +26,7 @@ AT_ONCE = 128  # items whose columns stay in the cache while all trees look at t
 LEAF = -1  # stands for the column of a node that is not divided
 Array = NDArray[np.float64]
 Columns = NDArray[np.float32]
+Nodes = tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.float32], NDArray[np.int32]]  # as `Forest` has them
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +71,7 @@ class Forest:
     def __call__(self, items: Columns) -> Array:
         """Return what the forest says of items, given all their columns."""
         found = np.zeros(len(items))
-        nodes = self.signs, self.divided, self.thresholds, self.left
-        _say(self._checked(items), *nodes, self.values, self.roots, found)
+        _say(self._checked(items), self._nodes, self.values, self.roots, found)
         return found / len(self.roots)
 
     def weights(self, items: Columns, labelled: Columns) -> Array:
@@ -80,10 +80,14 @@ class Forest:
         shares = np.zeros((len(items), len(labelled)))
         for root in self.roots:
             for some, leaves in ((items, here), (labelled, there)):
-                _fall(self._checked(some), self.signs, self.divided, self.thresholds, self.left, root, leaves)
+                _fall(self._checked(some), self._nodes, root, leaves)
             together = here[:, None] == there
             shares += together / np.maximum(together.sum(axis=1, keepdims=True), 1)
         return shares / len(self.roots)
+
+    @property
+    def _nodes(self) -> Nodes:
+        return self.signs, self.divided, self.thresholds, self.left
 
     def _checked(self, items: Columns) -> Columns:
         """Return the columns as compiled code reads them, which does not ask whether they are there."""
@@ -212,17 +216,9 @@ def _grow(
 
 
 @compiled()
-def _say(
-    X: Columns,
-    signs: NDArray[np.float32],
-    divided: NDArray[np.int32],
-    thresholds: NDArray[np.float32],
-    left: NDArray[np.int32],
-    values: Array,
-    roots: NDArray[np.int32],
-    found: Array,
-) -> None:
+def _say(X: Columns, nodes: Nodes, values: Array, roots: NDArray[np.int32], found: Array) -> None:
     """Add up what all trees say of each item."""
+    signs, divided, thresholds, left = nodes
     for start in range(0, len(X), AT_ONCE):
         for root in roots:
             for i in range(start, min(start + AT_ONCE, len(X))):
@@ -233,16 +229,9 @@ def _say(
 
 
 @compiled()
-def _fall(
-    X: Columns,
-    signs: NDArray[np.float32],
-    divided: NDArray[np.int32],
-    thresholds: NDArray[np.float32],
-    left: NDArray[np.int32],
-    root: int,
-    found: NDArray[np.int32],
-) -> None:
+def _fall(X: Columns, nodes: Nodes, root: int, found: NDArray[np.int32]) -> None:
     """Write down the node at which each item ends in a tree."""
+    signs, divided, thresholds, left = nodes
     for i in range(len(X)):
         node = root
         while divided[node] >= 0:

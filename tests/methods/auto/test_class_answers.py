@@ -10,9 +10,9 @@ import tupi
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Values
 from tupi.inputs.problem import make_problem
-from tupi.methods.auto.answering import fitted
 from tupi.methods.auto.auto import label_free_of, scale_of
-from tupi.methods.auto.binary_answer import HEIGHT_SD, LOG_SLOPE_SD, fitted_line
+from tupi.methods.auto.class_answers import HEIGHT_SD, LOG_SLOPE_SD, fitted_line
+from tupi.methods.auto.fitting import fitted
 
 
 def stale(seed, n=1500):
@@ -112,8 +112,8 @@ def test_twenty_labels_are_taken_for_labels_of_these_items():
 def test_labels_agree_as_far_as_pairs_that_were_left_out_are_right():
     p, truth, views = weak(0)
     prepared = Prepared(make_problem(p, views, Values(np.arange(24), truth[:24]), "classification"))
-    answer, rows = fitted(label_free_of(prepared), Values(np.arange(24), truth[:24]), scale_of(prepared))
-    ones, right = truth[rows], answer.fused.left_out.differences > 0
+    answer = fitted(label_free_of(prepared), Values(np.arange(24), truth[:24]), scale_of(prepared))
+    ones, right = truth[answer.rows], answer.fused.left_out.differences > 0
     area = right[np.ix_(ones == 1, ones == 0)].mean()
     correlation, size = answer.agreement()
     assert correlation == pytest.approx(np.sin(np.pi * (area - 0.5)))

@@ -9,17 +9,17 @@ from tests.methods.auto.dense import everyone
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.problem import make_problem
 from tupi.judging.catalogue import CalibrationError
-from tupi.methods.auto import class_answer
+from tupi.methods.auto import class_answers
 from tupi.methods.auto.auto import label_free_of, scale_of
-from tupi.methods.auto.class_answer import LEAST_OF_CLASS, MOST_APART, SURER, _surer
+from tupi.methods.auto.class_answers import LEAST_OF_CLASS, MOST_APART, SURER, _surer
 
 
 def problem(sure, seed=0, n=500, c=4):
-    """Return probabilities with errors that two views do not share, and the classes."""
+    """Return probabilities with errors that the views do not share, and the classes."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(c, size=n)
     kind = 2.5 * np.eye(c)[truth]
-    views = {name: kind + rng.normal(size=(n, c)) for name in ("a", "b")}
+    views = {name: kind + rng.normal(size=(n, c)) for name in ("a", "b", "c")}
     return softmax(sure * (kind + 1.3 * rng.normal(size=(n, c))), axis=1), truth, views
 
 
@@ -58,7 +58,7 @@ def test_probabilities_that_were_sure_enough_stay_so(sure):
 def test_probabilities_that_were_not_sure_enough_become_surer(monkeypatch):
     """They were right in 80 per cent of the cases, and are in 95; nothing but labels could say how unsure they were."""
     before, after = losses(0.5)
-    monkeypatch.setattr(class_answer, "SURER", 0.0)
+    monkeypatch.setattr(class_answers, "SURER", 0.0)
     as_sure = losses(0.5)[1]
     assert after[0] < before[0]
     assert (after < as_sure - 0.05).all()
