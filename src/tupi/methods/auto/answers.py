@@ -32,7 +32,7 @@ from tupi.methods.auto.items import Scale
 from tupi.methods.auto.labelfree import LabelFree, unit
 
 NEW = Blend(1.0, 0.0, 0.0)  # what the process says, as it is
-LABEL_FREE = Blend(0.0, 0.0, 1.0)
+INITIAL, LABEL_FREE = Blend(0.0, 1.0, 0.0), Blend(0.0, 0.0, 1.0)
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
 
