@@ -12,6 +12,7 @@ $(VENV)/.demo: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(INSTALL) --no-compile --editable ".[report]"
 	$(BIN)/python -m pip uninstall --quiet --yes setuptools pip  # 27 MB; `make test` brings pip back
+	find $(VENV)/lib -type d -name tests -prune -exec rm -rf {} +  # of numpy, pandas and others: 50 MB that nobody runs
 	touch $@
 
 # Everything: all extras, and the tools of whoever works on it.

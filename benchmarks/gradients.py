@@ -17,9 +17,8 @@ from benchmarks.workload import make
 from tupi.algorithm.denoiser import Run, advance
 from tupi.algorithm.engines.fused import FusedEngine
 from tupi.algorithm.trajectory import Trajectory, follow
-from tupi.blocks.memory import Memory
-from tupi.embedding.basis import SAMPLE, basis_points, sample_views
-from tupi.embedding.gaussian import kernel_matrix, squared_bandwidth
+from tupi.blocks.home import Memory
+from tupi.embedding.gaussian import SAMPLE, basis_points, kernel_matrix, sample_views, squared_bandwidth
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.problem import make_problem
 from tupi.methods.tupi import Tupi

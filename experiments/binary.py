@@ -16,7 +16,7 @@ import pandas as pd
 from sklearn.metrics import log_loss, roc_auc_score
 
 import tupi
-from tupi.inputs.binary import expand
+from tupi.inputs.classes import expand
 from tupi.judging.catalogue import CalibrationError
 
 N_ITEMS = 6000

@@ -16,9 +16,8 @@ from sklearn.metrics import log_loss
 
 import tupi
 from tupi.algorithm.trajectory import follow
-from tupi.embedding.prepared import Prepared
-from tupi.embedding.restoring import restore
-from tupi.inputs.problem import make_problem, standardize
+from tupi.embedding.prepared import Prepared, restore, standardize
+from tupi.inputs.problem import make_problem
 from tupi.methods.tupi import Tupi
 from tupi.research.datasets import load_mfeat, load_sarcos
 

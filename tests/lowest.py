@@ -19,7 +19,7 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-EXTRAS = ("report", "parquet", "excel", "app", "graph", "experiments", "distributed", "bench")
+EXTRAS = ("report", "parquet", "excel", "app", "graph", "boost", "experiments", "distributed", "bench")
 TOOLS = ("pytest", "hypothesis", "httpx", "polars", "playwright")  # as they are now: users do not install them
 CORE = [
     *("tests/inputs", "tests/judging", "tests/embedding", "tests/algorithm", "tests/results", "tests/cli"),

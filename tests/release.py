@@ -2,24 +2,30 @@
 
 1. The version in `src/tupi/__init__.py` is that of `CITATION.cff` and has a section in `CHANGELOG.md` with text in it.
 2. A wheel and a source archive are built into `dist`.
-3. Each is installed into clean environments, once with the newest and once with the lowest versions of everything that
-   `pyproject.toml` allows, and passes a small test there.
+3. Each is installed with its extras into clean environments, once with the newest and once with the lowest versions
+   that `pyproject.toml` allows, and passes a small test there. The extra `torch` is left out: it takes gigabytes.
 """
 
+import os
 import re
 import subprocess
 import sys
 import tempfile
-import tomllib
+import time
 import venv
 from pathlib import Path
 
 import tupi
+from tests.lowest import bare, lowest_versions
 
 ROOT = Path(__file__).resolve().parent.parent
+EXTRAS = ("report", "parquet", "excel", "app", "graph", "boost", "experiments", "distributed")
 SMOKE = """
+import faiss, lightgbm, matplotlib, openpyxl, plotly, pyarrow, starlette, uvicorn
+import dask.array as da
 import numpy as np
 import tupi
+assert "site-packages" in tupi.__file__, tupi.__file__
 rng = np.random.default_rng(0)
 truth = rng.normal(size=200)
 views = {"near": truth[:, None] + 0.3 * rng.normal(size=(200, 3)), "far": rng.normal(size=(200, 2))}
@@ -28,6 +34,12 @@ for method in ("auto", "tupi"):
     result = tupi.denoise(scores, views, labels=tupi.Values(np.arange(30), truth[:30]), method=method)
     before, after = (tupi.pairwise_accuracy(f[30:], truth[30:]) for f in (scores, result.predictions))
     assert after > before, (method, before, after)
+    result.report(method + ".html")
+    result.save(method + ".npz")
+    assert np.array_equal(tupi.load(method + ".npz").predictions, result.predictions)
+lazy = {name: da.from_array(view, chunks=(100, -1)) for name, view in views.items()}
+lazy = tupi.denoise(da.from_array(scores, chunks=100), lazy)
+assert len(lazy.predictions) == 200
 print(f"tupi {tupi.__version__} with numpy {np.__version__}: {before:.3f} to {after:.3f}")
 """
 
@@ -47,26 +59,23 @@ def problems(version: str, changelog: str, citation: str) -> list[str]:
     return found
 
 
-def lowest(requirements: list[str]) -> list[str]:
-    """Return constraints to the lowest versions that requirements such as ``numpy>=2.0`` allow; extras are left out."""
-    found = []
-    for requirement in requirements:
-        if "extra ==" not in requirement:
-            name, _, version = requirement.partition(">=")
-            found.append(f"{name.strip()}=={version.strip()}.*")
-    return found
+def lowest(pyproject: str) -> list[str]:
+    """Return constraints to the lowest versions that a `pyproject.toml` allows, of the core and of the extras."""
+    return [f"{bare(name)}=={version}.*" for name, version in lowest_versions(pyproject).items()]
 
 
 def try_out(package: Path, constraints: list[str]) -> None:
-    """Install a package into an environment of its own and run the small test there."""
+    """Install a package with its extras into an environment of its own and run the small test there."""
+    # Without this the small test would find the source that this process runs from.
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)
         python, pins = Path(folder) / "bin" / "python", Path(folder) / "pins.txt"
         pins.write_text("\n".join(constraints))
-        install = [python, "-m", "pip", "install", "--quiet", "--no-compile", "--constraint", pins, package]
-        subprocess.run(install, check=True)
-        subprocess.run([python.with_name("tupi"), "--version"], check=True)
-        subprocess.run([python, "-c", SMOKE], cwd=folder, check=True)
+        install = [python, "-m", "pip", "install", "--quiet", "--no-compile", "--constraint", pins]
+        subprocess.run([*install, f"{package}[{','.join(EXTRAS)}]"], env=clean, check=True)
+        subprocess.run([python.with_name("tupi"), "--version"], env=clean, check=True)
+        subprocess.run([python, "-c", SMOKE], cwd=folder, env=clean, check=True)
 
 
 def main() -> int:
@@ -75,17 +84,16 @@ def main() -> int:
         print(f"release: {problem}", file=sys.stderr)
     if found and "--anyway" not in sys.argv:
         return 1
-    needed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    pins = lowest((ROOT / "pyproject.toml").read_text())
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "build", "--outdir", folder, ROOT], check=True, stdout=subprocess.DEVNULL)
         built = sorted(Path(folder).iterdir())
         for package in built:
-            for name, constraints in (
-                ("newest", []),
-                ("lowest", lowest(needed)),
-            ):
+            for name, constraints in (("newest", []), ("lowest", pins)):
                 print(f"--- {package.name} with the {name} versions", flush=True)
+                begin = time.perf_counter()
                 try_out(package, constraints)
+                print(f"passed in {time.perf_counter() - begin:.0f} s", flush=True)
         (ROOT / "dist").mkdir(exist_ok=True)
         for package in built:
             (ROOT / "dist" / package.name).write_bytes(package.read_bytes())

@@ -1,4 +1,8 @@
 import json
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -97,3 +101,12 @@ def test_results_that_live_are_measured():
     assert all(value > 0 for values in found.values() for value in values)
     assert found["rank correlation of these two"][0] > 0.999  # few items are denoised anew
     json.dumps(found)
+
+
+def test_the_load_finds_the_page_as_it_is():
+    """It once waited for ever for what the page had ceased to do unasked."""
+    words = ["-m", "benchmarks.load", "--people", "4", "--seconds", "5", "--n", "60"]
+    root = Path(__file__).parents[1]
+    found = subprocess.run([sys.executable, *words], cwd=root, capture_output=True, text=True, timeout=300, check=False)
+    assert re.search(r"\d+ answers called saved, 0 lost; 0 errors", found.stdout), found.stdout + found.stderr
+    assert "first frame" in found.stdout

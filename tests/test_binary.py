@@ -13,7 +13,7 @@ import tupi
 from tests.conftest import make_problem_arrays
 from tupi.cli import tupi as command
 from tupi.embedding.prepared import Prepared
-from tupi.inputs.binary import TwoClasses, collapse, expand
+from tupi.inputs.classes import TwoClasses, collapse, expand
 from tupi.inputs.problem import make_problem
 from tupi.methods import METHODS
 from tupi.runtime.errors import InputError

@@ -156,6 +156,11 @@ def test_without_the_predictions_of_new_items_there_is_no_predict():
         (lambda e: e.fit(X, KNOWN, predictions=SCORES).score(X, np.full(80, np.nan)), "y: found no value"),
         (lambda e: list(tupi.LabelledKFold(31).split(X, KNOWN)), "y: found 30 label"),
         (lambda e: list(tupi.LabelledKFold().split(X)), "y: found None"),
+        (lambda e: list(tupi.LabelledKFold(1).split(X, KNOWN)), "n_splits: found 1; accepted: a whole number"),
+        (lambda e: list(tupi.LabelledKFold("x").split(X, KNOWN)), "n_splits: found 'x'; accepted: a whole number"),
+        (lambda e: list(tupi.LabelledKFold().split(X, X)), r"y: found shape \(80, \d\); accepted: one label for each"),
+        (lambda e: list(tupi.LabelledKFold().split(X, KNOWN, [1, 2])), "groups: found 2 for 80 items"),
+        (lambda e: e.fit(X, [[1], [1, 2]], predictions=SCORES), "y: found rows of different lengths"),
     ],
 )
 def test_what_cannot_be_used_is_refused_in_a_sentence(call, sentence):

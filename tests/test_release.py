@@ -1,8 +1,10 @@
 """What keeps a version from being released."""
 
+import tomllib
+
 from tests import licences
 from tests.lowest import ROOT, lowest_versions
-from tests.release import lowest, problems
+from tests.release import EXTRAS, SMOKE, lowest, problems
 
 CHANGELOG = "# Changelog\n\n## Unreleased\n\n## 0.2.0\n\n### Added\n- Something.\n\n## 0.1.0\n"
 
@@ -19,7 +21,14 @@ def test_each_thing_that_is_missing_is_said():
 
 
 def test_the_lowest_versions_are_those_that_are_allowed():
-    assert lowest(["numpy>=2.0", "plotly>=6.0; extra == 'report'"]) == ["numpy==2.0.*"]
+    found = lowest((ROOT / "pyproject.toml").read_text())
+    assert {"numpy==2.1.*", "plotly==6.0.*", "lightgbm==4.5.*", "dask==2025.1.*"} <= set(found)
+
+
+def test_what_the_small_test_needs_is_installed():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert set(EXTRAS) <= set(extras)
+    compile(SMOKE, "smoke", "exec")
 
 
 def test_all_packages_have_a_lowest_version():

@@ -15,8 +15,8 @@ from tests.conftest import make_problem_arrays
 from tupi.algorithm.denoiser import view_weights
 from tupi.algorithm.energy import FactorObjective
 from tupi.algorithm.engines.plain import LowRankEngine
-from tupi.embedding.embedding import Embedding, EmbeddingOptions, embed, normalized_factor
-from tupi.embedding.gaussian import PredictionKernel, squared_bandwidth
+from tupi.embedding.embedding import Embedding, EmbeddingOptions, embed
+from tupi.embedding.gaussian import PredictionKernel, normalized_factor, squared_bandwidth
 from tupi.inputs.problem import make_problem
 
 torch = pytest.importorskip("torch")

@@ -76,3 +76,29 @@ def test_models_of_other_kinds_are_refused(model):
     model.fit(X[TRAIN], np.column_stack([NOISY, NOISY]) if several else NOISY)
     with pytest.raises(tupi.InputError, match=f"model: found {type(model).__name__}; accepted: a fitted model"):
         tupi.tune(model, X[TUNED], VIEWS)
+
+
+@pytest.mark.parametrize(
+    ("model", "rows", "sentence"),
+    [
+        (None, X[TUNED], "model: found NoneType; accepted: a fitted model"),
+        (Ridge(), X[TUNED], "model: found Ridge that was not fitted; accepted: a fitted model"),
+        (Ridge().fit(X[TRAIN], NOISY), X[TUNED][:, :3], r"X: found shape \(\d+, 3\); accepted: \(n, \d+\)"),
+        (Ridge().fit(X[TRAIN], NOISY), X[TUNED][:, 0], r"X: found shape \(\d+,\)"),
+        (
+            KernelRidge(kernel="rbf").fit(X[TRAIN], NOISY),
+            X[TUNED][:, :3],
+            "X: KernelRidge refuses it .*; accepted: what",
+        ),
+        (make_pipeline(StandardScaler(), Ridge()).fit(X[TRAIN], NOISY), X[TUNED][:, :3], "X: Pipeline refuses it"),
+    ],
+)
+def test_what_scikit_learn_would_say_is_a_sentence_of_ours(model, rows, sentence):
+    with pytest.raises(tupi.InputError, match=sentence):
+        tupi.tune(model, rows, VIEWS)
+
+
+def test_a_pipeline_of_the_model_alone():
+    alone = Ridge().fit(X[TRAIN], NOISY)
+    found = tupi.tune(make_pipeline(alone), X[TUNED], VIEWS, KNOWN).predict(X[LATER])
+    np.testing.assert_array_equal(found, tupi.tune(alone, X[TUNED], VIEWS, KNOWN).predict(X[LATER]))

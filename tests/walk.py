@@ -3,8 +3,9 @@
 Functions are those that are called and that have a name of their own: no lambdas, comprehensions, dunder methods or
 properties. Those that another file calls are the doors: whoever reads one file need not know the rest of the next one.
 Files are those that the functions are in. Classes are those of which any method is called. A compiled function counts
-as part of its caller. Whatever happens only when modules are imported or compiled is left out, because each call is
-made once before it is traced.
+as part of its caller, and one that is defined inside another as part of that one, whoever calls it, such as a thread.
+Whatever happens only when modules are imported or compiled is left out, because each call is made once before it is
+traced.
 
 To follow the call, though, nobody reads all of these. The landmarks are the doors whose code, without the docstring,
 has more than `SHORT` lines: what is shorter says in its name what it does, and what no other file calls belongs to its
@@ -112,12 +113,12 @@ def _class_of(code: CodeType) -> str | None:
 
 
 def _has_a_name(code: CodeType) -> bool:
-    if code.co_name.startswith(("<", "__")):
+    if code.co_name.startswith(("<", "__")) or "<locals>" in code.co_qualname:
         return False
     owner = _class_of(code)
+    kind: Any = sys.modules.get(f"tupi.{_file(code)[:-3].removesuffix('/__init__').replace('/', '.')}")
     if owner is None:
-        return True
-    kind: Any = sys.modules.get(f"tupi.{_file(code)[:-3].replace('/', '.')}")
+        return not hasattr(getattr(kind, code.co_name, None), "py_func")  # numba shows compiled functions to profilers
     for part in owner.split("."):
         kind = getattr(kind, part, None)
     found = None if kind is None else inspect.getattr_static(kind, code.co_name, None)

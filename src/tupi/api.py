@@ -12,17 +12,17 @@ import numpy as np
 import pandas as pd
 
 from tupi.algorithm.trajectory import Watch
-from tupi.cluster.cluster import check_installed, wants_dask
+from tupi.cluster.cluster import check_installed
 from tupi.cluster.predict import predict_in_blocks
 from tupi.cluster.result import DistributedDenoised
 from tupi.embedding.hsic import DEFAULTS, dependence_table, view_dependence
-from tupi.embedding.prepared import Prepared, Progress, silent
-from tupi.inputs.checks import check_seed
+from tupi.embedding.prepared import Prepared, Progress, silent, standardize
+from tupi.inputs.features import any_lazy
 from tupi.inputs.labels import Labels, Pairs, Values
 from tupi.inputs.new_items import Known, grown_problem
-from tupi.inputs.problem import make_problem, standardize, with_more_labels
+from tupi.inputs.numbers import check_seed
+from tupi.inputs.problem import Problem, make_problem, with_more_labels
 from tupi.inputs.seen import Seen
-from tupi.inputs.tables import columns_table
 from tupi.inputs.types import Column, DaskClient, Features, Lazy, Table
 from tupi.judging.catalogue import MetricLike, metric_for
 from tupi.judging.evidence import Evidence, judge, judged
@@ -34,7 +34,7 @@ from tupi.methods.base import Fit, Method
 from tupi.methods.saved import SAVED
 from tupi.methods.tupi import Tupi
 from tupi.methods.worth import MOST_VIEWS, view_gains
-from tupi.results.outcome import history_table, weights_table
+from tupi.results.outcome import columns_table, history_table, weights_table
 from tupi.results.reasons import Reasons, told
 from tupi.results.result import Denoised
 from tupi.results.saving import read_outcome
@@ -62,7 +62,7 @@ def denoise(
     checkpoint: str | Path | None = None,
     checkpoint_every: int = 5,
     **params: Any,
-) -> Denoised | DistributedDenoised:
+) -> Denoised:
     """Improve predictions with features that the predictor never saw.
 
     Dask collections and Zarr arrays, as predictions or as views, are denoised on a Dask cluster, and so is everything
@@ -122,8 +122,8 @@ def denoise(
 
     Returns
     -------
-    Denoised or DistributedDenoised
-        The better predictions with their explanation; the latter from a Dask cluster.
+    Denoised
+        The better predictions with their explanation; from a Dask cluster a `tupi.cluster.result.DistributedDenoised`.
 
     Examples
     --------
@@ -143,23 +143,29 @@ def denoise(
             f"memory_limit: found {memory_limit!r} with method {chosen.name!r}, which keeps its graphs in memory; "
             'accepted: with method="auto" or "tupi".'
         )
-    if wants_dask(predictions, features, chosen, client):
+    if getattr(chosen, "engine", None) == "dask" or client is not None or any_lazy(predictions, features):
         check_installed()
         if metric is not None:
             raise InputError(f"metric: found {metric!r} with Dask; accepted there: None, the first metric of the task.")
         if groups is not None:
             raise InputError("groups: found with Dask; accepted: without it, with predictions and views in memory.")
         from tupi.cluster.cluster import ClusterOptions  # Dask is an extra
-        from tupi.cluster.denoise import denoise_distributed
+        from tupi.cluster.denoise import fit_on_cluster
 
         options = ClusterOptions(client, checkpoint, checkpoint_every, memory_limit)
-        return denoise_distributed(
+        said, names, fit, fields = fit_on_cluster(
             predictions, features, labels, chosen, task, random_state, callback, impute, progress, options
         )
+        accepted, measured = fields["predictions"] is not fields["initial"], metric_for(None, said)
+        evidence = fields.pop("evidence", None)
+        if fit.gain is not None and said.labels is not None and measured is not None:
+            evidence = judged(fit.gain, fit.left_out, said, said.labels, accepted, measured)
+        common = _common(said, names, chosen, fit, random_state, accepted)
+        return DistributedDenoised(**common, **fields, evidence=evidence)
     if checkpoint is not None:
         raise InputError("checkpoint: found a folder without Dask; accepted: with engine='dask' or Dask collections.")
     problem = make_problem(predictions, features, labels, task, impute, groups)
-    prepared = Prepared(problem, random_state, progress, as_bytes(memory_limit))
+    prepared = Prepared(problem, random_state, progress, None if memory_limit is None else as_bytes(memory_limit))
     return denoise_prepared(prepared, chosen, callback, metric)
 
 
@@ -173,23 +179,15 @@ def denoise_prepared(
     final = fit.predictions(prepared)
     accepted = not np.array_equal(final, problem.initial)
     evidence = None if measured is None else _evidence(prepared, method, fit, accepted, measured)
-    raters, agreement = _raters(problem.labels, fit)
     return Denoised(
+        **_common(problem, problem.names, method, fit, prepared.random_state, accepted),
         predictions=np.array(problem.as_given(final)),
         initial=np.array(problem.as_given(problem.initial)),
-        weights=weights_table(fit.steps, problem.names, accepted),
         dependence=cast(pd.DataFrame, lambda: _dependence(prepared, fit, final)),  # when somebody looks
         evidence=evidence,
-        method=method.name,
-        params=fit.params | {"random_state": prepared.random_state},
-        history=history_table(fit.steps, fit.scores),
-        task=problem.task,
         index=problem.index,
-        classes=problem.classes,
-        notes=(*problem.notes, *fit.notes, *_weights_note(problem.labels, method), *_raters_note(raters)),
         uncertainty=_when_asked(fit.uncertainty, lambda sure: _of_everyone(prepared, sure)),
         expected=_of_everyone(prepared, fit.expected),
-        left_out_errors=fit.left_out_errors,
         columns=columns_table(problem.encodings.values()),
         library=problem.library,
         suggested=_when_asked(fit.suggested, lambda items: prepared.items[items]),
@@ -197,10 +195,27 @@ def denoise_prepared(
         model=_when_asked(fit.model, lambda model: model),
         origin=Run(prepared, method, fit, measured, metric),
         seen=cast(Seen, lambda: Seen.of(problem, problem.as_given(problem.initial))),  # when somebody looks
-        in_blocks=predict_in_blocks,
-        raters=raters,
-        agreement=agreement,
     )
+
+
+def _common(
+    problem: Problem, names: list[str], method: Method, fit: Fit, random_state: int, accepted: bool
+) -> dict[str, Any]:
+    """Return what a result says of a fit, wherever its items are."""
+    raters, agreement = _raters(problem.labels, fit)
+    return {
+        "weights": weights_table(fit.steps, names, accepted),
+        "method": method.name,
+        "params": fit.params | {"random_state": random_state},
+        "history": history_table(fit.steps, fit.scores),
+        "task": problem.task,
+        "classes": problem.classes,
+        "notes": (*problem.notes, *fit.notes, *_weights_note(problem.labels, method), *_raters_note(raters)),
+        "left_out_errors": fit.left_out_errors,
+        "in_blocks": predict_in_blocks,
+        "raters": raters,
+        "agreement": agreement,
+    }
 
 
 def _raters(labels: Labels | None, fit: Fit) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:

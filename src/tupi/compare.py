@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from tupi.embedding.prepared import Prepared, Progress, silent
-from tupi.inputs.checks import check_seed
 from tupi.inputs.labels import Labels, n_labels
+from tupi.inputs.numbers import check_seed
 from tupi.inputs.problem import Problem, make_problem
 from tupi.inputs.types import Column, Features, Table
 from tupi.judging.catalogue import MetricLike, metric_for

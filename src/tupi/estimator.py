@@ -14,13 +14,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tupi.api import denoise
-from tupi.inputs.checks import MIN_ITEMS
 from tupi.inputs.labels import Labels
-from tupi.inputs.numbers import unmasked
+from tupi.inputs.numbers import as_plain, unmasked
+from tupi.inputs.problem import MIN_ITEMS
 from tupi.inputs.types import Column, Table
 from tupi.judging.metrics import pairwise_accuracy
 from tupi.methods import Method
-from tupi.results.result import Denoised
 from tupi.runtime.errors import InputError
 
 Which = slice | int | str | Sequence[int] | Sequence[str]  # columns of X
@@ -146,7 +145,7 @@ class TupiDenoiser(BaseEstimator):
         elif y is not None and labels is not None:
             raise InputError("labels: found beside y, which holds labels too; accepted: one of the two.")
         elif y is not None:
-            labels = unmasked(y)
+            labels = as_plain("y", y)
         scores, views = self._parts(X, predictions, fitting=True)
         options: dict[str, Any] = {} if groups is None else {"groups": groups}
         options |= self.params or {}
@@ -163,7 +162,7 @@ class TupiDenoiser(BaseEstimator):
         self.result_ = result
         self.denoised_ = result.predictions
         if self.task == "classification":
-            names = result.classes if isinstance(result, Denoised) else None
+            names = result.classes
             n_classes = 2 if self.denoised_.ndim == 1 else self.denoised_.shape[1]
             self.classes_ = np.asarray(range(n_classes) if names is None else names)
         return self
@@ -224,7 +223,7 @@ class TupiDenoiser(BaseEstimator):
         """
         if sample_weight is not None and self.task == "ranking":
             raise InputError("sample_weight: found for ranking, where pairs are scored; accepted: None.")
-        truth = np.asarray(unmasked(y))
+        truth = as_plain("y", y)
         known = ~pd.isna(truth)
         if not known.any():
             raise InputError("y: found no value; accepted: the truth of some items.")
@@ -248,21 +247,14 @@ class TupiDenoiser(BaseEstimator):
 
     def report(self, path: str | Path) -> Path:
         """Write the HTML report of the fitted result."""
-        return self._result("report").report(path)
-
-    def _result(self, caller: str) -> Denoised:
-        """Return the result, if it was computed in memory."""
         check_is_fitted(self, "result_")
-        if not isinstance(self.result_, Denoised):
-            raise InputError(f"{caller}: found a result of a Dask cluster; accepted: one that was computed in memory.")
-        return self.result_
+        return self.result_.report(path)
 
     def _predicted(self, X: Table, predictions: Table | None, groups: Column | None = None) -> np.ndarray:
-        result: Any = self._result("predict")
+        check_is_fitted(self, "result_")
         if predictions is None and self.predictions is None:
             raise InputError("predictions: found None; accepted: the initial predictions of these items, as in fit.")
-        options = {} if groups is None else {"groups": groups}
-        return np.asarray(result.predict(*self._parts(X, predictions, fitting=False), **options))
+        return np.asarray(self.result_.predict(*self._parts(X, predictions, fitting=False), groups=groups))
 
     def _answer(self, columns: np.ndarray) -> np.ndarray:
         """Return predictions as scikit-learn has them: the most likely class for classification."""

@@ -11,7 +11,8 @@ from tupi.algorithm.denoiser import view_weights
 from tupi.algorithm.engines.plain import LowRankEngine
 from tupi.embedding.embedding import EmbeddingOptions, embed
 from tupi.embedding.gaussian import PredictionKernel, check_bandwidth, squared_bandwidth
-from tupi.inputs.problem import make_problem, standardize
+from tupi.embedding.prepared import standardize
+from tupi.inputs.problem import make_problem
 from tupi.inputs.types import Features, Table
 from tupi.methods.base import check_positive
 from tupi.runtime.errors import InputError

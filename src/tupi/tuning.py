@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import RidgeCV
@@ -23,8 +25,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from tupi.api import denoise
 from tupi.inputs.labels import Labels
+from tupi.inputs.numbers import as_numbers
 from tupi.inputs.types import Column, Features, Table
-from tupi.results.result import Denoised
 from tupi.runtime.errors import InputError
 
 PENALTIES = np.logspace(-4, 6, 31)  # of which left-out items choose one
@@ -98,9 +100,9 @@ def tune(model: Any, X: Table, features: Features, labels: Labels | Column | Non
     True
     """
     tuned = deepcopy(model)
-    found = _linear(tuned, X)
+    found = _checked(tuned, X)
     result = denoise(found.predictions, features, labels, **options)
-    if not isinstance(result, Denoised) or result.predictions.ndim != 1:
+    if not isinstance(result.predictions, np.ndarray) or result.predictions.ndim != 1:
         raise InputError("tune: found items on Dask or several classes; accepted: arrays in memory, and one output.")
     change = result.predictions - found.predictions
     if not change.any():
@@ -110,10 +112,25 @@ def tune(model: Any, X: Table, features: Features, labels: Labels | Column | Non
     return tuned
 
 
+def _checked(model: Any, X: Any) -> Linear:
+    """Return what `_linear` does; what scikit-learn says of the model or of its items becomes a sentence."""
+    try:
+        return _linear(model, X)
+    except InputError:
+        raise
+    except NotFittedError:
+        raise InputError(f"model: found {type(model).__name__} that was not fitted; {ACCEPTED}.") from None
+    except (ValueError, TypeError) as problem:
+        said = " ".join(str(problem).split()).rstrip(".")
+        raise InputError(f"X: {type(model).__name__} refuses it ({said}); accepted: what it was fitted to.") from None
+
+
 def _linear(model: Any, X: Any) -> Linear:
     """Return a model as one that is linear in some features, or complain."""
     if isinstance(model, Pipeline):
-        return _linear(model[-1], model[:-1].transform(X))
+        return _linear(model[-1], model[:-1].transform(X) if len(model) > 1 else X)
+    if not isinstance(model, BaseEstimator):
+        raise InputError(f"model: found {type(model).__name__}; {ACCEPTED}.")
     check_is_fitted(model)
     if isinstance(model, KernelRidge) and model.dual_coef_.ndim == 1:
         return _of_kernel(model, "dual_coef_", model._get_kernel(X, model.X_fit_), model._get_kernel(model.X_fit_))
@@ -121,11 +138,13 @@ def _linear(model: Any, X: Any) -> Linear:
         unit, rows = float(model._y_train_std), model.X_train_
         across, within = unit * model.kernel_(np.asarray(X), rows), unit * model.kernel_(rows)
         return _of_kernel(model, "alpha_", across, within, float(model._y_train_mean))
-    coefficients = getattr(model, "coef_", None)
-    if coefficients is None or np.size(coefficients) != np.shape(X)[1] or not hasattr(model, "intercept_"):
+    coefficients, columns = getattr(model, "coef_", None), getattr(model, "n_features_in_", None)
+    if coefficients is None or np.size(coefficients) != columns or not hasattr(model, "intercept_"):
         raise InputError(f"model: found {type(model).__name__}; {ACCEPTED}.")
 
-    rows = np.asarray(X, np.float64)
+    rows = np.asarray(as_numbers("X", X), np.float64)
+    if rows.ndim != 2 or rows.shape[1] != columns:
+        raise InputError(f"X: found shape {rows.shape}; accepted: (n, {columns}), as the model was fitted to.")
     spread = rows.std(axis=0)
     spread = np.where(spread > 0, spread, 1.0)
 

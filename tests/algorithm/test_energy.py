@@ -6,8 +6,8 @@ import pytest
 from tests.conftest import make_problem_arrays
 from tupi.algorithm.denoiser import view_weights
 from tupi.algorithm.energy import FactorObjective, MatrixObjective, both, factor_alignment
-from tupi.embedding.embedding import EmbeddingOptions, embed, normalized_factor
-from tupi.embedding.gaussian import PredictionKernel
+from tupi.embedding.embedding import EmbeddingOptions, embed
+from tupi.embedding.gaussian import PredictionKernel, normalized_factor
 from tupi.inputs.views import View
 
 SIGMA2, LAM, N = 1.7, 0.6, 25

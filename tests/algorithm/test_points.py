@@ -143,6 +143,8 @@ def test_input_is_left_alone_and_coinciding_points_stay():
         (NOISY, {"n_iter": 0}, "n_iter: found 0"),
         (NOISY, {"n_neighbors": 2.5}, "n_neighbors: found 2.5"),
         (NOISY, {"gamma": -1.0}, "gamma: found -1.0"),
+        (NOISY, {"gamma": "x"}, "gamma: found 'x'; accepted: a number above 0"),
+        (NOISY * 1e200, {}, r"points: the largest magnitude is .*; accepted: at most 1e\+100"),
         (NOISY, {"sigma2": 0.0}, "sigma2: found 0.0"),
     ],
 )

@@ -9,8 +9,7 @@ from tests.conftest import make_problem_arrays
 from tests.methods.rows import class_problem
 from tupi.algorithm.denoiser import Step
 from tupi.algorithm.trajectory import InMemory, Trajectory, extend
-from tupi.embedding.prepared import Prepared
-from tupi.embedding.restoring import restore
+from tupi.embedding.prepared import Prepared, restore
 from tupi.inputs.labels import Values
 from tupi.inputs.problem import make_problem
 from tupi.methods.tupi import Tupi

@@ -82,7 +82,7 @@ def test_links_in_a_circle(run, tmp_path):
 
 
 @pytest.mark.usefixtures("never")
-@pytest.mark.parametrize("name", ["x" * 248 + ".csv", "ü" * 120 + ".csv"])
+@pytest.mark.parametrize("name", ["x" * 248 + ".csv", "ü" * 120 + ".csv", "x" * 256 + ".csv"])
 def test_names_that_are_too_long_for_a_temporary_file(run, name):
     assert "bytes" in refused(run("--out", name))
 

@@ -11,11 +11,17 @@ from tupi.cli.progress import DONE, ProgressBar, TimeLeft
 from tupi.runtime.compiling import COMPILING
 
 
-def test_the_time_left_follows_from_the_share_that_is_done(monkeypatch):
+@pytest.fixture
+def timed(monkeypatch):
+    """Return a bar, and a clock by which it goes."""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    bar = ProgressBar()
-    clock = [0.0]
+    bar, clock = ProgressBar(), [0.0]
     bar._bar = Progress(get_time=lambda: clock[0], disable=True)
+    return bar, clock
+
+
+def test_the_time_left_follows_from_the_share_that_is_done(timed):
+    bar, clock = timed
     with bar:
         (task,) = bar._bar.tasks
         for seconds, sentence, expected in (
@@ -33,11 +39,8 @@ def test_the_time_left_follows_from_the_share_that_is_done(monkeypatch):
             assert str(TimeLeft().render(task)).replace("2 min", "90 s") == expected
 
 
-def test_steps_of_the_paper_tell_the_time_left(monkeypatch):
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    bar = ProgressBar()
-    clock = [0.0]
-    bar._bar = Progress(get_time=lambda: clock[0], disable=True)
+def test_steps_of_the_paper_tell_the_time_left(timed):
+    bar, clock = timed
     with bar:
         bar.say("Embedding view gist")
         for t in range(26):  # halfway from .12 to .67 after 39.5 s

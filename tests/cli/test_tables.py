@@ -186,5 +186,17 @@ def test_comparisons_beside_values(folder):
     facts = json.loads(outcome.stdout)
     assert "Values and comparisons were given together" in facts["notes"][0]
     assert facts["raters"]["ann"]["answers"] == 15
+    assert json.loads(run(*words, "--pairs", "pairs.csv", "--json").stdout)["raters"]["ann"]["answers"] == 15
+    assert isinstance(read_inputs("scores.csv", {"rooms": "rooms.csv"}, pairs="pairs.csv").labels, tupi.Pairs)
+    by_row = np.where(np.arange(len(TRUTH)) < 30, TRUTH, np.nan)
+    np.save("values.npy", by_row)
+    values, _ = read_inputs("scores.csv", {"rooms": "rooms.csv"}, "values.npy", pairs="pairs.csv").labels
+    np.testing.assert_array_equal(values.values, TRUTH[:30])
+    pd.DataFrame({"value": by_row, "weight": 1.0}).to_csv("no_ids.csv", index=False)
+    np.save("scores.npy", SCORES)
+    np.save("view.npy", VIEWS["junk"])
+    assert read_inputs("scores.npy", {"view": "view.npy"}).sentence == "Matched by row order: view."
+    with pytest.raises(tupi.InputError, match="and no ids; accepted: a column of ids beside those of values"):
+        read_inputs("scores.npy", {"view": "view.npy"}, "no_ids.csv")
     said = failed(*words, "--pairs", "values.csv")
     assert "--pairs: values.csv holds no comparisons; accepted: columns, or arrays, 'higher' and 'lower'" in said

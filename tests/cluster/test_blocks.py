@@ -9,14 +9,13 @@ import pytest
 from tests.algorithm.engines.test_engines import naive_descend
 from tests.cluster.conftest import make_items
 from tupi.algorithm.engines import moves
-from tupi.blocks.memory import Memory
+from tupi.blocks.home import Memory
 from tupi.cluster.coded import coded
 from tupi.cluster.dependence import diagonals, histogram, order_statistics
 from tupi.cluster.problem import contents_of
 from tupi.cluster.reading import Rows, as_rows, common_bounds
 from tupi.embedding.embedding import EmbeddingOptions, embed_blocks, gaussian_maps
-from tupi.inputs.checks import Gaps, Statistics, present_rows, standardized
-from tupi.inputs.views import View
+from tupi.inputs.views import Gaps, Statistics, View, present_rows, standardized
 from tupi.runtime.errors import InputError
 from tupi.runtime.storage import Workspace
 

@@ -4,8 +4,18 @@ import numpy as np
 import pytest
 
 from tupi.embedding import anchors
-from tupi.embedding.anchor_graph import AnchorGraph, mirrored
-from tupi.embedding.anchors import LANES, NEAREST, WIDTH, Anchors, Near, Points, equal_below, nearest, place_anchors
+from tupi.embedding.anchor_loops import LANES, nearest
+from tupi.embedding.anchors import (
+    NEAREST,
+    WIDTH,
+    AnchorGraph,
+    Anchors,
+    Near,
+    Points,
+    equal_below,
+    mirrored,
+    place_anchors,
+)
 
 N, A, OFFSETS = 50, 35, np.array([0, 2, 3, 6])
 RNG = np.random.default_rng(0)

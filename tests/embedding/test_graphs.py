@@ -7,11 +7,10 @@ from scipy.spatial.distance import cdist
 from tests.methods.dense import distance_matrix, laplacian, weight_matrix, with_gaps
 from tests.methods.rows import SCORES, VIEWS, prepare
 from tupi.embedding import neighbors as search
-from tupi.embedding.graphs import larger_width_graph, nearest_rows, product_width_graph
+from tupi.embedding.graphs import conjugate_gradients, larger_width_graph, nearest_rows, product_width_graph
 from tupi.embedding.joint_graph import graph, joint_points, neighbors
 from tupi.embedding.neighbors import ViewPoints, nearest_points
 from tupi.embedding.prepared import Prepared
-from tupi.embedding.sparse_solve import conjugate_gradients
 from tupi.inputs.problem import make_problem
 
 
@@ -236,7 +235,7 @@ def test_conjugate_gradients_may_stop_early_and_solve_one_vector():
 
 
 def test_conjugate_gradients_say_when_they_stop_short(monkeypatch):
-    monkeypatch.setattr("tupi.embedding.sparse_solve.MAX_ITER", 2)
+    monkeypatch.setattr("tupi.embedding.graphs.MAX_ITER", 2)
     A = np.diag(np.arange(1.0, 40.0)) + np.ones((39, 39))
     with pytest.warns(RuntimeWarning, match="stopped after 2 iterations"):
         conjugate_gradients(lambda V: A @ V, np.ones(39), np.ones((39, 1)) * np.arange(39)[:, None])

@@ -3,7 +3,7 @@ import pytest
 
 import tupi
 from tupi.embedding.gaussian import kernel_matrix, nystrom_features, squared_bandwidth
-from tupi.embedding.hsic import independence_p_value
+from tupi.embedding.relevance import independence_p_value
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 3))
@@ -161,15 +161,15 @@ def p_values_and_note(scores, views, **arguments):
 
 
 def test_p_values_are_those_by_which_views_are_told_apart():
-    """A wave that wide kernels do not see: "1 of 1 views depend" once stood beside a p-value of 0.62."""
+    """A wave that wide kernels do not see: "1 of 1 view depends" once stood beside a p-value of 0.62."""
     rng = np.random.default_rng(0)
     scores = rng.normal(size=1000)
     view = np.sin(5 * scores) + 0.2 * rng.normal(size=1000)
     p_values, note = p_values_and_note(scores, {"wave": view})
-    assert "1 of 1 views depend" in note
+    assert "1 of 1 view depends" in note
     assert p_values["wave"] < 0.01
     p_values, note = p_values_and_note(scores, {"wave": view, "junk": rng.normal(size=(1000, 2))})
-    assert "1 of 2 views depend on the predictions; unrelated: junk" in note
+    assert "1 of 2 views depends on the predictions. View junk shows no relation" in note
     assert p_values["wave"] < 0.01 < p_values["junk"]
     by_tupi = tupi.denoise(scores, {"wave": view}, method="tupi", n_iter=1).dependence["p_value"]
     assert by_tupi["wave"] == p_values_and_note(scores, {"wave": view})[0]["wave"]
@@ -182,7 +182,7 @@ def test_p_values_never_contradict_the_sentence(seed):
     scores = rng.normal(size=200)
     views = {f"v{k}": 0.06 * k * scores + rng.normal(size=200) for k in range(8)}
     p_values, note = p_values_and_note(scores, views)
-    assert f"{(p_values < 0.01).sum()} of 8 views depend on the predictions" in note
+    assert f"{(p_values < 0.01).sum()} of 8 views depend" in note
 
 
 def test_a_view_that_depends_on_another_one_only_is_said_to():
@@ -190,7 +190,7 @@ def test_a_view_that_depends_on_another_one_only_is_said_to():
     scores, error = rng.normal(size=(2, 400))
     p_values, note = p_values_and_note(scores, {"noisy": scores + error, "error": error})
     assert p_values["noisy"] < 0.01 < p_values["error"]
-    assert "1 of 2 views depend on the predictions; on one of those views: error." in note
+    assert "1 of 2 views depends on the predictions. View error does not, but depends on a view that does." in note
 
 
 def test_a_sample_without_a_view_finds_no_dependence():

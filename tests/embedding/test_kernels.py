@@ -3,12 +3,22 @@ import pytest
 from scipy.spatial.distance import cdist
 from sklearn.cluster import kmeans_plusplus
 
-from tupi.blocks.memory import Memory
-from tupi.embedding.basis import basis_points, first_centers, in_canonical_order, sample_view, sample_views
-from tupi.embedding.diffusion import diffusion_features, diffusion_matrix, normalized_adjacency
-from tupi.embedding.embedding import EmbeddingOptions, embed, exact_kernel, normalized_factor
-from tupi.embedding.gaussian import PredictionKernel, inverse_root, kernel_matrix, nystrom_features, squared_bandwidth
-from tupi.embedding.graphs import nearest_rows
+from tupi.blocks.home import Memory
+from tupi.embedding.embedding import EmbeddingOptions, embed, exact_kernel
+from tupi.embedding.gaussian import (
+    PredictionKernel,
+    basis_points,
+    first_centers,
+    in_canonical_order,
+    inverse_root,
+    kernel_matrix,
+    normalized_factor,
+    nystrom_features,
+    sample_view,
+    sample_views,
+    squared_bandwidth,
+)
+from tupi.embedding.graphs import diffusion_features, diffusion_matrix, nearest_rows, normalized_adjacency
 from tupi.inputs.views import View
 
 RNG = np.random.default_rng(0)

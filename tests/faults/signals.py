@@ -15,6 +15,7 @@ the time that the command takes, or, every other time, soon after it began to wr
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import re
@@ -97,6 +98,19 @@ def contents(folder: Path) -> dict[str, bytes]:
 def of(outputs: list[str], files: dict[str, bytes]) -> dict[str, bytes]:
     """Return the files that a command promises."""
     return {name: text for name, text in files.items() if name.split("/")[0] in outputs and "/." not in name}
+
+
+def is_same(text: bytes, other: bytes | None) -> bool:
+    """Return whether two files hold the same, but for the seconds that each method took in a table of `compare`."""
+    if text == other or other is None or not (text.startswith(b"method,") and other.startswith(b"method,")):
+        return text == other
+    one, two = (pd.read_csv(io.BytesIO(table)).drop(columns="seconds") for table in (text, other))
+    return text.endswith(b"\n") and one.equals(two)
+
+
+def all_same(files: dict[str, bytes], others: dict[str, bytes]) -> bool:
+    """Return whether the same files hold the same."""
+    return files.keys() == others.keys() and all(is_same(files[path], others[path]) for path in files)
 
 
 class Running:
@@ -225,7 +239,7 @@ def try_moment(
         ):
             problems.append(f"said {said[-300:]!r}")
         for path, text in of(outputs, now).items():
-            if text not in (whole.get(path), first.get(path)):
+            if not is_same(text, whole.get(path)) and text != first.get(path):
                 problems.append(f"{path} is neither the earlier nor the new one, of {len(text)} bytes")
         problems += [f"{path} is half a cell" for path in now if "/cells/" in path and not is_cell(now[path])]
         if name == "serve":
@@ -237,10 +251,14 @@ def try_moment(
         others = [path for path in others if path not in of(outputs, now)]
         if others and by == signal.SIGINT:
             problems.append(f"left {', '.join(others)}")
-        if (others or "ck/" in " ".join(now)) and name not in ENDLESS:
+        marked = any("/." in path for path in now)  # a folder that is not marked, and has parts, is whole
+        if name == "denoise on Dask" and of(outputs, now) and not marked and not all_same(of(outputs, now), whole):
+            problems.append(f"half of {', '.join(of(outputs, now))} looks like the whole")
+        done = name == "denoise on Dask" and all_same(of(outputs, now), whole) and not marked  # refused a second time
+        if (others or "ck/" in " ".join(now)) and name not in ENDLESS and not done:
             again = subprocess.run([*RUN, *words], cwd=folder, capture_output=True, text=True, check=False)
             then, counts.again = contents(folder), counts.again + 1
-            if again.returncode or of(outputs, then) != whole or any(".tupi-" in path for path in then):
+            if again.returncode or not all_same(of(outputs, then), whole) or any(".tupi-" in path for path in then):
                 problems.append(f"the next run: exit code {again.returncode}, {again.stderr[-300:]}, {sorted(then)}")
     counts.ends[ended] += 1
     counts.saved += len(saved)

@@ -17,12 +17,22 @@ import numpy as np
 import pandas as pd
 
 import tupi
-from tests.fuzz import inputs, later
+from tests.fuzz import inputs, later, surfaces
 from tests.fuzz.inputs import Rng, pick
 from tests.fuzz.outcomes import Case, finite_result
 
-QUICK_METHODS = ("auto", "smooth", "tupi", "coconut", "ridge", "gp", "knn", "graph-ssl", "correct-and-smooth", "kim")
-SLOW_METHODS = ("fuse", "trees", "retrain", "tupi+coconut", "select")
+QUICK_METHODS = ("auto", "auto", "smooth", "tupi", "coconut", "ridge", "gp", "knn", "kim")
+SLOW_METHODS = (
+    "fuse",
+    "trees",
+    "boost",
+    "retrain",
+    "tupi+coconut",
+    "select",
+    "graph-ssl",
+    "correct-and-smooth",
+    "tupi",
+)
 PARAMS: dict[str, tuple[Any, ...]] = {
     "lam": (0.3, 1e-9, 1e9, -1.0, np.nan, "x", None),
     "sigma_w2": (0.1, 1e-9, 1e9, 0),
@@ -46,8 +56,11 @@ def _params(rng: Rng) -> dict[str, Any]:
 def denoise(rng: Rng) -> Case:
     """Draw a call of `tupi.denoise`."""
     n, classes = inputs.size(rng), int(pick(rng, 0, 0, 0, 2, 3))
-    method = pick(rng, *SLOW_METHODS) if rng.random() < 0.03 else pick(rng, *QUICK_METHODS)
-    params = _params(rng) if rng.random() < 0.3 else {"n_iter": 3} if method == "tupi" else {}
+    slow = rng.random() < 0.06
+    method = pick(rng, *SLOW_METHODS) if slow else pick(rng, *QUICK_METHODS)
+    params = {"n_iter": 3} if method == "tupi" else {}
+    params |= {"lam": 0.3, "sigma_w2": 0.1} if method == "tupi" and not slow else {}  # nothing to choose
+    params |= _params(rng) if rng.random() < 0.3 else {}
     task = "classification" if classes else pick(rng, "ranking", "ranking", "regression")
     given = {
         "predictions": inputs.dressed(rng, inputs.predictions(rng, n, classes)),
@@ -142,25 +155,34 @@ def command(rng: Rng) -> Case:
         "scores.csv": pd.DataFrame({"id": ids, "score": inputs.column(rng, n)}),
         "view.csv": pd.DataFrame(inputs.view(rng, n)).assign(id=ids),
         "labels.csv": pd.DataFrame({"id": ids, "value": inputs.column(rng, n)}).sample(frac=0.5, random_state=0),
+        "pairs.csv": pd.DataFrame({"higher": ids[: n // 2], "lower": ids[n - n // 2 :]}),
     }
+    for table in (tables["labels.csv"], tables["pairs.csv"]):  # who says it, and how much it counts
+        if rng.random() < 0.2:
+            table["rater"] = [pick(rng, "ann", "bob", "=x", "") for _ in range(len(table))]
+        if rng.random() < 0.2:
+            table["weight"] = inputs.column(rng, len(table))
+    tables["scores.csv"]["query"] = [pick(rng, "q", "r", "") for _ in range(n)]
     quoting = int(pick(rng, 0, 2))
     contents = {name: table.to_csv(index=False, quoting=quoting).encode() for name, table in tables.items()}
     if rng.random() < 0.3:
-        name = pick(rng, *contents)
-        damaged = bytearray(contents[name])
-        for place in rng.integers(max(len(damaged), 1), size=3) if damaged else ():
-            damaged[place] = rng.integers(256)
-        contents[name] = bytes(damaged)
+        inputs.damage(rng, contents)
     out = pick(rng, "out.csv", "out.npz", "out.tsv", "out.xyz", "no/out.csv", "x" * 252 + ".csv", "scores.csv")
     name = pick(rng, "view", "[/a]", "a b", "ü", "")
-    files, method = ["scores.csv", "--features", f"{name}=view.csv"], pick(rng, "smooth", "ridge")
+    files, method = (
+        ["scores.csv", "--score", "score", "--features", f"{name}=view.csv"],
+        pick(rng, "smooth", "ridge", "auto"),
+    )
     words = {
         "denoise": [*files, "--out", out, "--method", method],
         "hsic": ["scores.csv", "view.csv"],
         "compare": [*files, "--labels", "labels.csv", "--methods", "ridge"],
     }
     chosen = pick(rng, "denoise", "denoise", "hsic", "compare")
-    extra = ("--labels labels.csv", "--json", "--quiet", "--task regression", "--seed -1", "--id x")
+    extra = (
+        *("--labels labels.csv", "--pairs pairs.csv", "--labels pairs.csv", "--group query", "--metric ndcg@3"),
+        *("--json", "--quiet", "--task regression", "--seed -1", "--id x", "--report out.html", "--save run.npz"),
+    )
     more = [word for option in extra if rng.random() < 0.2 for word in option.split()] if chosen == "denoise" else []
 
     line = [chosen, *words[chosen], *more]
@@ -170,21 +192,29 @@ def command(rng: Rng) -> Case:
 PATHS = (
     "", "api/facts", "api/ids", "api/initial", "api/figures", "api/heat", "api/scores", "api/status", "api/question",
     "api/answer", "api/undo", "api/stop", "api/decision", "api/decided", "api/image/0", "api/item/3", "api/item/-1",
-    "api/item/99999999999999999999", "api/export/run.npz", "static/main.js", "static/../server.py", "%00", "api/%ff",
+    "api/item/99999999999999999999", "api/titles", "api/groups", "api/found", "api/views", "api/answer",
+    "api/export/run.npz", "static/main.js", "static/../server.py", "%00", "api/%ff",
 )  # fmt: skip
 TEXTS = ("ann", "", "x" * 200, "\ud800", "\x00", "<script>", "left", "tupi", "gaussian", "nan", "1e999", "-1", "0.3")
 
 
 @cache
-def _page() -> Any:
-    """Return the application of a small session, which lasts as long as the process."""
+def _page(kind: int) -> Any:
+    """Return the application of a small session that asks for comparisons, within groups, for values or for classes."""
     from tupi.page.server import make_app
     from tupi.page.session import Session
     from tupi.page.source import Source
 
     rng = np.random.default_rng(0)
+    scores, views, names = rng.normal(size=30), {"a": rng.normal(size=(30, 2))}, [f"i{k}" for k in range(30)]
+    source = (
+        Source(scores, views),
+        Source(scores, views, groups=np.arange(30) % 3, titles=names),
+        Source(scores, views, task="regression"),
+        Source(rng.dirichlet(np.ones(3), 30), views, task="classification"),
+    )[kind]
     folder = tempfile.mkdtemp(prefix="tupi-fuzz-")
-    session = Session(Source(rng.normal(size=30), {"a": rng.normal(size=(30, 2))}), Path(folder) / "answers.jsonl")
+    session = Session(source, Path(folder) / "answers.jsonl")
     session.explorer.close()  # no requests here wait for what is computed, and other cases want the processor
     session.teacher._lane.close()
     logging.getLogger("tupi.page").setLevel(logging.CRITICAL)
@@ -195,7 +225,8 @@ def _page() -> Any:
 
 def page(rng: Rng) -> Case:
     """Draw a request to the page."""
-    names = ("rater", "key", "answer", "left", "right", "lam", "sigma_w2", "t", "column", "method", "kernel", "client")
+    names = ("rater", "key", "answer", "left", "right", "item", "value", "lam", "sigma_w2", "t", "column", "method")
+    names += ("kernel", "client", "choice", "use", "worth")
     values = (*TEXTS, 0, 1, 29, 30, -1, 2**70, 1.5, None, True, [], {})
     words = {name: pick(rng, *values) for name in names if rng.random() < 0.6}
     body = json.dumps(words).encode() if rng.random() < 0.8 else rng.bytes(int(rng.integers(200)))
@@ -209,6 +240,8 @@ def page(rng: Rng) -> Case:
     scope |= {"method": pick(rng, "GET", "GET", "POST", "POST", "PUT"), "path": unquote(path, errors="replace")}
     scope |= {"raw_path": path.encode(), "query_string": query.encode(), "root_path": "", "server": ("127.0.0.1", 80)}
 
+    which = int(rng.integers(4))
+
     def call(given: Any) -> int:
         statuses: list[int] = []
         bodies = [{"type": "http.request", "body": given[1], "more_body": False}]
@@ -220,16 +253,17 @@ def page(rng: Rng) -> Case:
             if message["type"] == "http.response.start":
                 statuses.append(message["status"])
 
-        asyncio.run(_page()(dict(given[0]), receive, send))
+        asyncio.run(_page(which)(dict(given[0]), receive, send))
         return statuses[0]
 
     return Case("page", (scope, body), call, lambda _, status: None if status < 500 else f"status {status}")
 
 
-KINDS = (
-    (denoise,) * 4 + (later.binary,) * 2 + (later.predict,) * 4 + (later.update,) + (later.drift,) * 3
-    + (later.damaged,) * 3 + (later.altered,) * 2 + (later.command,) + (hsic,) * 2 + (accuracy,) + (compare,)
-    + (load,) * 2 + (command,) * 2 + (page,) * 4
+KINDS = (  # how often each is drawn: those that take longest, seldom
+    (denoise,) * 6 + (later.binary,) * 4 + (later.predict,) * 8 + (later.update,) + (later.drift,) * 6
+    + (later.damaged,) * 6 + (later.altered,) * 3 + (later.command,) * 2 + (hsic,) * 4 + (accuracy,) * 2
+    + (compare,) * 2 + (load,) * 5 + (command,) * 4 + (page,) * 10 + (surfaces.several,) * 3 + (surfaces.estimator,) * 4
+    + (surfaces.tune,) * 2 + (surfaces.small,) * 6
 )  # fmt: skip
 
 

@@ -17,6 +17,15 @@ def pick(rng: Rng, *choices: Any) -> Any:
     return choices[rng.integers(len(choices))]
 
 
+def damage(rng: Rng, contents: dict[str, bytes]) -> None:
+    """Change a few bytes of one of some files."""
+    name = pick(rng, *contents)
+    damaged = bytearray(contents[name])
+    for place in rng.integers(max(len(damaged), 1), size=3) if damaged else ():
+        damaged[place] = rng.integers(256)
+    contents[name] = bytes(damaged)
+
+
 def size(rng: Rng) -> int:
     """Return a number of items, small ones more often."""
     return int(pick(rng, *range(10), *(10, 11, 12, 15, 20, 25, 30, 40) * 6))
@@ -124,7 +133,7 @@ def labels(rng: Rng, n: int, classes: int) -> Any:
     if kind == 0 or not n:
         return None
     if kind == 1 and not classes:
-        k = int(rng.integers(1, 30))
+        k = int(pick(rng, 1, 2, 5, 8, 10, rng.integers(1, 30)))
         return tupi.Pairs(rng.integers(n, size=k), rng.integers(-1 if rng.random() < 0.1 else 0, n, size=k))
     values = rng.integers(classes, size=n).astype(float) if classes else column(rng, n)
     if kind == 2:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
 import tupi
 from tests.fuzz import inputs
@@ -122,6 +123,11 @@ def results() -> list[Any]:
         tupi.denoise(pd.Series(scores, [f"i{k}" for k in range(SEEN)]), views, values, method="smooth"),
         tupi.denoise(scores, views, values, method="ridge"),
         tupi.denoise(scores, views, values, impute="median"),
+        tupi.denoise(scores, views, [values, tupi.Pairs(some, some + 15, raters=list("abababababababa"))]),
+        tupi.denoise(scores, views, tupi.Values([*some, *some], truth[[*some, *some]], raters=["a"] * 15 + ["b"] * 15)),
+        tupi.denoise(scores, {"a": sparse.csr_array(views["a"]), "b": views["b"]}, values),
+        tupi.denoise(scores, views, values, groups=np.arange(SEEN) % 3),
+        tupi.denoise(scores, views, values, method="boost", n_estimators=5),
     ]
 
 
@@ -327,11 +333,7 @@ def command(rng: Rng) -> Case:
     contents = {name: table.to_csv(index=False).encode() for name, table in tables.items()}
     contents["run.npz"] = saved()[rng.integers(len(saved()))][0]
     if rng.random() < 0.3:
-        name = pick(rng, *contents)
-        changed = bytearray(contents[name])
-        for place in rng.integers(max(len(changed), 1), size=3) if changed else ():
-            changed[place] = rng.integers(256)
-        contents[name] = bytes(changed)
+        inputs.damage(rng, contents)
     out = pick(rng, "out.csv", "out.csv", "out.parquet", "out.xyz", "no/out.csv", "run.npz", "scores.csv")
     words = ["predict", pick(rng, "run.npz", "run.npz", "run.npz", "none.npz", "a.csv"), "scores.csv", "--out", out]
     for name in "ab":

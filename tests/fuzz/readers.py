@@ -45,8 +45,8 @@ def good_files() -> list[bytes]:
 
 def problem_with(content: bytes, folder: Path) -> str | None:
     """Read bytes as a file; return what must not have happened, or None."""
+    from tupi.inputs.features import as_views
     from tupi.inputs.files.reading import is_table, read, read_arrays
-    from tupi.inputs.views import as_views
     from tupi.runtime.errors import InputError
 
     if not content:

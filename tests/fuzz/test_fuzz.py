@@ -1,5 +1,7 @@
 """A fixed set of drawn calls; ``python -m tests.fuzz.run`` draws many more."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -41,12 +43,13 @@ def test_what_must_not_happen_is_seen():
     assert "warnings" in outcome(lambda _: [np.log(np.array([-1.0])) for _ in range(30)])
 
 
-def test_a_hang_is_seen(monkeypatch):
+@pytest.mark.parametrize("pause", [0, 60])
+def test_a_hang_is_seen(monkeypatch, pause):
     monkeypatch.setattr("tests.fuzz.outcomes.LONGEST", 0.2)
 
     def hang(_):
         while True:
-            pass
+            time.sleep(pause)
 
     assert "seconds" in outcome(hang)
 
@@ -60,6 +63,7 @@ def test_the_set_reaches_results_and_refusals():
             problem_with(case)
             refused += case.refusal is not None
     calls = {"denoise", "binary", "predict", "update", "drift", "hsic", "pairwise_accuracy", "compare"}
+    calls |= {"several labels", "estimator", "tune", "ndcg", "denoise_points", "folds"}
     files = {"load", "damaged model", "altered model"}
     commands = {f"command {name}" for name in ("denoise", "predict", "compare", "hsic")}
     assert kinds == calls | files | commands | {"page"}

@@ -67,16 +67,19 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=4)
     parser.add_argument("--calls", type=int, default=1000)
     given = parser.parse_args()
-    same = {
-        f"{given.processes} forked processes": in_processes(given.processes, "fork"),
-        f"{given.threads} threads": in_threads(given.threads),
-        f"{given.processes} spawned processes": in_processes(given.processes, "spawn"),
+    ways = {
+        f"{given.processes} forked processes": lambda: in_processes(given.processes, "fork"),
+        f"{given.threads} threads": lambda: in_threads(given.threads),
+        f"{given.processes} spawned processes": lambda: in_processes(given.processes, "spawn"),
     }
-    for where, is_same in same.items():
-        print(f"{where}: {'the same bits' if is_same else 'OTHER BITS'}")
+    good = True
+    for where, is_same in ways.items():
+        same = is_same()
+        good = good and same
+        print(f"{where}: {'the same bits' if same else 'OTHER BITS'}", flush=True)
     grown = growth(given.calls)
     print(f"{given.calls:,} calls: memory {100 * grown:+.1f}%")
-    return 0 if all(same.values()) and grown <= FLAT else 1
+    return 0 if good and grown <= FLAT else 1
 
 
 if __name__ == "__main__":

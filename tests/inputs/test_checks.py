@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tupi
-from tupi.inputs.checks import Gaps, Statistics, varying_views
-from tupi.inputs.views import View, examine
+from tupi.inputs.features import varying_views
+from tupi.inputs.views import Gaps, Statistics, View, examine
 
 cuts_of_40 = st.lists(st.integers(0, 40), min_size=1)
 

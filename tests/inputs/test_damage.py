@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tupi.inputs.features import as_matrix
 from tupi.inputs.files import read_arrays, read_table, unpacking
-from tupi.inputs.views import as_matrix
 from tupi.runtime.errors import InputError
 
 HEADER = 128  # bytes of an NPY header

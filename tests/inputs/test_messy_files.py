@@ -8,7 +8,7 @@ import pytest
 from tests.inputs.messy_files import CASES, CITIES, PRICES, SCORES, text
 from tupi.inputs.files import read_inputs, unpacking
 from tupi.inputs.problem import make_problem
-from tupi.inputs.tables import columns_table
+from tupi.results.outcome import columns_table
 from tupi.runtime.errors import InputError
 
 

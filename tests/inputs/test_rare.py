@@ -16,9 +16,9 @@ from scipy import sparse
 import tupi
 from tests.conftest import make_problem_arrays
 from tupi.inputs import numbers
-from tupi.inputs.binary import TwoClasses
 from tupi.inputs.checked_labels import as_labels
-from tupi.inputs.classes import plain_name
+from tupi.inputs.classes import TwoClasses, plain_name
+from tupi.inputs.features import table_of_more
 from tupi.inputs.files import inputs as files
 from tupi.inputs.files import letor, reading
 from tupi.inputs.files.text import TextFile
@@ -31,7 +31,6 @@ from tupi.inputs.sources import MappedRows, as_source
 from tupi.inputs.tables import parsing
 from tupi.inputs.tables.cells import Cells
 from tupi.inputs.tables.parsing import date_format
-from tupi.inputs.views import table_of_more
 from tupi.judging.metrics import pairwise_accuracy
 from tupi.judging.ndcg import ndcg_of_groups
 from tupi.runtime.errors import InputError

@@ -188,3 +188,65 @@ def test_bad_raters_get_a_sentence():
         as_labels(Values([0, 1], [1.0, 2.0], raters=["ann"]), 10)
     with pytest.raises(tupi.InputError, match=r"labels\.weights: found -1; accepted: finite numbers above 0"):
         as_labels(Values([0, 1], [1.0, 2.0], weights=[1, -1]), 10)
+
+
+def test_what_is_masked_in_one_of_several_lists_is_unknown():
+    """A mask once vanished when lists were put together, and what it hid counted as a label."""
+    hidden = np.ma.masked_array([1.0, 2.0, 99.0], [False, False, True])
+    found = as_labels([Values([0, 1, 2], hidden, raters=["a", "b", "c"]), Values([3], [4.0])], 10)
+    assert (found.index.tolist(), found.values.tolist()) == ([0, 1, 3], [1.0, 2.0, 4.0])
+
+
+def test_several_lists_may_name_items_by_their_ids():
+    index = pd.Index(["a", "b", "c", "7"])
+    found = as_labels([Values(["b", "c"], [1.0, 2.0]), Values(np.array(["7"]), [3.0])], 4, index)
+    assert (found.index.tolist(), found.values.tolist()) == ([1, 2, 3], [1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    ("one", "sentence"),
+    [
+        (Values([0, 1], [1.0]), r"labels.values: found 1 for 2 item\(s\); accepted: one for each"),
+        (Values([0, 1], [1.0, 2.0], weights=3), r"labels.weights: found an array of shape \(\)"),
+        (Values([0, 1], [1.0, 2.0], weights=[3]), r"labels.weights: found 1 for 2 item\(s\)"),
+        (Values([0, 1], [1.0, 2.0], raters=["a"]), r"labels.raters: found 1 for 2 item\(s\)"),
+        (Values([[0], [1, 2]], [1.0, 2.0]), "labels.index: found rows of different lengths"),
+        (Values(np.ma.masked_array([0, 1], [0, 1]), [1.0, 2.0]), "labels.index: found masked positions"),
+    ],
+)
+def test_lists_that_do_not_fit_are_refused_one_by_one(one, sentence):
+    """One entry too many in one list does not make up for one too few in another."""
+    more = {"weights": [1, 1]} if one.weights is not None else {"raters": ["b", "c"]}
+    too_many = Values([2], [3.0] if len(one.values) == 2 else [3.0, 4.0], **more)
+    with pytest.raises(tupi.InputError, match=sentence):
+        as_labels([one, too_many], 10)
+
+
+def test_ragged_raters_and_positions_are_refused():
+    with pytest.raises(tupi.InputError, match=r"labels.raters: found rows of different lengths"):
+        as_labels(Values([0, 1], [1.0, 2.0], raters=[["a"], ["b", "c"]]), 10)
+    with pytest.raises(tupi.InputError, match=r"labels.raters: found shape \(\) for 2 labels"):
+        as_labels(Values([0, 1], [1.0, 2.0], raters=np.array("a")), 10)
+    with pytest.raises(tupi.InputError, match=r"labels.index: found rows of different lengths"):
+        as_labels(Values([[0], [1, 2]], [1.0, 2.0]), 10)
+
+
+def test_later_opinions_follow_earlier_ones():
+    first = as_labels(Values([0, 1, 0], [1.0, 2.0, 3.0], raters=["a", "a", "b"]), 10)
+    both = as_labels(Values([2, 3], [1.0, 5.0], raters=["b", "b"]), 10, before=first)
+    assert both.opinions.items.tolist() == [0, 1, 0, 2, 3]
+    assert both.opinions.raters.tolist() == ["a", "a", "b", "b", "b"]
+    assert both.errors.keys() == {"a", "b"}
+    unnamed = as_labels(Values([4, 5], [7.0, 8.0]), 10, before=first)
+    assert unnamed.opinions.items.tolist() == [0, 1, 0]  # nobody said who gave the later ones
+    later = as_labels(
+        Values([4, 5], [7.0, 8.0], raters=["c", "c"]), 10, before=as_labels(Values([0, 1], [1.0, 2.0]), 10)
+    )
+    assert later.opinions.items.tolist() == [4, 5]
+
+
+def test_classes_that_nobody_else_spoke_of_stay_as_they_are():
+    found = weighed_classes(np.array([3, 1]), np.array([0, 2]), np.ones(2), np.array([0, 1]))
+    assert (found.index.tolist(), found.values.tolist()) == ([1, 3], [2, 0])
+    assert np.isnan(found.errors).all()
+    np.testing.assert_allclose(found.weights, 1.0)

@@ -11,8 +11,9 @@ from scipy import sparse
 
 import tupi
 from tests.conftest import make_problem_arrays
+from tupi.inputs.features import as_matrix
 from tupi.inputs.sources import ParquetRows, as_source
-from tupi.inputs.views import View, as_matrix
+from tupi.inputs.views import View
 from tupi.runtime.storage import as_bytes
 
 RNG = np.random.default_rng(0)

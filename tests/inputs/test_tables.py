@@ -13,8 +13,9 @@ import pytest
 import tupi
 from tests.conftest import make_problem_arrays
 from tupi.inputs.problem import make_problem
-from tupi.inputs.tables import Encoding, columns_table
+from tupi.inputs.tables import Encoding
 from tupi.inputs.tables.parsing import date_format, decimal_mark, number
+from tupi.results.outcome import columns_table
 
 N = 120
 TRUTH, SCORES, VIEWS = make_problem_arrays(N)

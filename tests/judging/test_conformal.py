@@ -59,3 +59,4 @@ def test_few_labels_reach_as_far_as_normal_errors_or_the_largest():
     assert reach(np.arange(19.0), 0.95) == 18.0
     assert reach_of_errors(np.ones(1), 0.5) == 1.0
     assert reach_of_errors(np.ones(1), 0.9) == np.inf
+    assert reach_of_errors(np.ones(2), 0.9) == pytest.approx(t.ppf(0.95, 1) * np.sqrt(1.5))

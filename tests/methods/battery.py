@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 import tupi
-from tupi.embedding.prepared import Prepared
+from tupi.embedding.prepared import Prepared, standardize
 from tupi.inputs.labels import subset
-from tupi.inputs.problem import TASKS, make_problem, standardize
+from tupi.inputs.problem import TASKS, make_problem
 from tupi.methods import METHODS, Method
 from tupi.methods.base import Fit
 
@@ -30,6 +30,7 @@ SENTENCE = re.compile(r"^[\w.]+: .*\baccept(ed|s)\b.*\.$", re.DOTALL)  # which a
 TOLERANCE = 2e-5
 QUICK = {  # settings with which slow methods do the same in less time
     "tupi": {"n_iter": 8},
+    "tupi-joint": {"n_iter": 4, "kernel": "gaussian"},
     "tupi+coconut": {"n_iter": 4, "sigma_w2": 0.1, "n_neighbors_c": 10},
     "retrain": {"ranker": "svm"},
     "trees": {"n_estimators": 20},

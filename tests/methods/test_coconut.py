@@ -9,8 +9,7 @@ from tests.methods.rows import COMPARED, JUDGING, KNOWN, SCORES, TRUTH, VIEWS, c
 from tupi.embedding.joint_graph import graph
 from tupi.inputs.labels import Values
 from tupi.judging.metrics import RSquared, pairwise_accuracy
-from tupi.methods.coclassify import coclassify, energy
-from tupi.methods.coconut import Coconut
+from tupi.methods.coconut import Coconut, coclassify, energy
 from tupi.runtime.errors import InputError
 
 

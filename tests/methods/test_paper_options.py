@@ -7,7 +7,7 @@ import tupi
 from tests.conftest import make_problem_arrays
 from tupi.algorithm.engines.plain import ExactEngine
 from tupi.algorithm.trajectory import follow
-from tupi.embedding.embedding import normalized_kernel
+from tupi.embedding.gaussian import normalized_kernel
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.problem import make_problem
 from tupi.methods.tupi import Tupi

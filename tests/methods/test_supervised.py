@@ -6,7 +6,7 @@ from hypothesis.extra.numpy import arrays
 
 from tests.methods.rows import KNOWN, LABELLED, TRUTH, VIEWS, predict, prepare, stacked
 from tupi.methods import supervised
-from tupi.methods.columns import nearest_shares
+from tupi.methods.base import nearest_shares
 from tupi.methods.gp import GP
 from tupi.methods.ridge import Ridge
 from tupi.methods.supervised import known_items, predict_all, stacked_views, view_columns

@@ -11,9 +11,9 @@ import tupi
 from tests.conftest import make_problem_arrays
 from tupi.algorithm.denoiser import view_weights
 from tupi.algorithm.trajectory import follow
+from tupi.embedding.joint_graph import joint_view
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.problem import make_problem
-from tupi.methods.joint import joint_view
 from tupi.methods.tupi import Tupi
 
 shares = st.floats(0.0, 1.0)

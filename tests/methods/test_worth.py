@@ -148,10 +148,10 @@ def test_sentences_and_report_tell_what_views_are_worth():
     html = render(result)
     assert "What each view is worth" in html
     assert "gain in pairwise accuracy, points" in html
-    assert "What each view is worth, as the gain in pairwise accuracy, points," in repr(result)
+    assert "How much better the answer is with each view than without it, in pairwise accuracy, points" in repr(result)
     alone = tupi.denoise(SCORES, VIEWS)
     assert "What each view explains" in render(alone)
-    assert "only labels tell whether" in repr(alone)
+    assert "Only labels tell whether" in repr(alone)
 
 
 def test_a_report_does_not_wait_for_what_is_slow(monkeypatch):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tupi.page.answers import Answer, AnswerFile
+from tupi.page.answers import Answer, AnswerFile, Told
 from tupi.runtime.errors import InputError
 
 NAMES = [f"item {k}" for k in range(6)]
@@ -263,3 +263,65 @@ def test_files_of_every_format_are_read_for_ever(tmp_path: Path, name: str, name
         ("c", "ann", 5, 4, "equal", "random"),
     ]
     assert path.read_bytes() == before
+
+
+ABOUT_ITEMS = {"values": [2.5, None, -1.0], "classes": ["cat", None, "dog"]}
+
+
+def about_items(asks: str) -> list[Told]:
+    return [Told(str(k), "ann", k, value) for k, value in enumerate(ABOUT_ITEMS[asks])]
+
+
+@pytest.mark.parametrize("names", [None, NAMES])
+@pytest.mark.parametrize("asks", list(ABOUT_ITEMS))
+def test_values_and_classes_are_there_after_reopening(tmp_path: Path, asks: str, names: list[str] | None) -> None:
+    file = AnswerFile(tmp_path / "a.jsonl", 6, names, asks)
+    for one in about_items(asks):
+        file.append(one)
+    before = file.answers
+    file.close()
+    again = AnswerFile(tmp_path / "a.jsonl", 6, names, asks)
+    assert again.answers == before
+    assert [(one.item, one.value, one.verdict) for one in before] == [
+        (k, value, "skip" if value is None else "value") for k, value in enumerate(ABOUT_ITEMS[asks])
+    ]
+    again.close()
+    with pytest.raises(InputError, match=f"holds answers about {asks}, and this page asks about pairs"):
+        AnswerFile(tmp_path / "a.jsonl", 6, names)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (Told("k", "ann", 6, 1.0), "item: found 6"),
+        (Told("k", "ann", 0, float("nan")), "value: found nan; accepted: a finite number"),
+        (Told("k", "", 0, 1.0), "rater: found 0 characters"),
+    ],
+)
+def test_bad_values_are_refused(tmp_path: Path, wrong: Told, sentence: str) -> None:
+    file = AnswerFile(tmp_path / "a.jsonl", 6, None, "values")
+    with pytest.raises(InputError, match=sentence):
+        file.append(wrong)
+    assert file.answers == []
+    file.close()
+
+
+@pytest.mark.parametrize("wrong", [{"value": "x"}, {"value": float("nan")}, {"item": 6}, {"item": None}])
+def test_lines_that_are_no_values_are_named(tmp_path: Path, wrong: dict[str, object]) -> None:
+    path = tmp_path / "a.jsonl"
+    AnswerFile(path, 6, None, "values").close()
+    with path.open("a") as file:
+        file.write(json.dumps({"key": "k", "rater": "ann", "item": 0, "value": 1.0} | wrong) + "\n")
+    with pytest.raises(InputError, match=r"line 2 of .* is not an answer"):
+        AnswerFile(path, 6, None, "values")
+
+
+@pytest.mark.parametrize("asks", list(ABOUT_ITEMS))
+def test_files_of_values_and_classes_are_read_for_ever(tmp_path: Path, asks: str) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes((Path(__file__).parent / "saved" / f"format1_{asks}.jsonl").read_bytes())
+    file = AnswerFile(path, 6, NAMES, asks)
+    assert [(one.key, one.item, one.value) for one in file.answers] == [
+        (one.key, one.item, one.value) for one in about_items(asks)
+    ]
+    file.close()

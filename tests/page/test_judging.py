@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+import tupi
 from tupi.algorithm.denoiser import Step
 from tupi.algorithm.trajectory import Watch
 from tupi.embedding.prepared import Prepared
-from tupi.inputs.labels import Labels, Pairs
+from tupi.inputs.labels import Labels, Pairs, Values
 from tupi.inputs.problem import make_problem
 from tupi.methods import make_method
 from tupi.methods.base import Fit, Method
@@ -90,6 +91,34 @@ def test_what_a_fit_says_without_the_items_of_each_pair_is_what_fits_without_the
     first, second, differences = fit.left_out_pairs()  # type: ignore[misc]
     judge = np.isin(first, higher[:40]) & np.isin(second, lower[:40])
     assert quick.after == pytest.approx(np.mean(differences[judge] > 0))
+
+
+def test_values_of_a_file_go_on_judging_when_somebody_answers() -> None:
+    """Their pairs judge beside the random answers; answers about pairs that were chosen for being hard do not."""
+    rng = np.random.default_rng(1)
+    truth = rng.normal(size=300)
+    views = {"near": truth[:, None] + 0.3 * rng.normal(size=(300, 2))}
+    values = Values(np.arange(30), truth[:30])
+    ends = 30 + rng.permutation(270)[:40].reshape(-1, 2)
+    answers = [
+        Answer(str(k), "ann", int(i), int(j), "left" if truth[i] > truth[j] else "right", drawn=drawn)
+        for k, ((i, j), drawn) in enumerate(zip(ends, ["random", "chosen"] * 10, strict=True))
+    ]
+    known = known_from(values, answers)
+    problem = make_problem(truth + rng.normal(size=300), views, known.labels)
+    prepared, method = Prepared(problem), make_method("auto", {})
+    fit = method.fit(prepared, problem.labels)
+    found = judge_answers(method, prepared, known, True, fit)
+    assert found.n_labels == 40
+    assert found.sentence.startswith("Judged on the pairs of 30 labelled items and on 10 answers about pairs drawn")
+    first, second, differences = fit.left_out_pairs()  # type: ignore[misc]
+    hard = np.isin(first, ends[1::2]) | np.isin(second, ends[1::2])
+    assert hard.any()
+    assert found.after == pytest.approx(np.mean(differences[~hard] > 0))
+    assert found.low > 0
+    alone = tupi.denoise(problem.initial, views, values).evidence
+    assert alone is not None
+    assert found.gain == pytest.approx(alone.gain, abs=0.08)
 
 
 def test_few_random_answers_say_how_many_more_it_takes() -> None:

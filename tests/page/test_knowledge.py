@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from tupi.inputs.checked_labels import as_labels
 from tupi.inputs.labels import Pairs, Values
 from tupi.page.answers import Answer
-from tupi.page.knowledge import as_pairs, known_from, merge, value_pairs
-from tupi.page.tallies import Tally
+from tupi.page.knowledge import Tally, as_pairs, known_from, merge, value_pairs
 
 
 def said(*answers: tuple[str, int, int, str]) -> list[Answer]:

@@ -260,8 +260,9 @@ def test_a_decision_is_repeated_exactly_by_its_command_and_its_script(session: S
     facts = session.decider.facts()
     assert facts is not None
     assert facts["known"] == "30 labels and 12 answers"
-    assert facts["evidence"]["sentence"].startswith("The gain is not known yet")
-    assert facts["evidence"]["n_labels"] == 6
+    assert facts["evidence"]["sentence"].startswith("Judged on the pairs of 30 labelled items and on 6 answers about")
+    assert facts["evidence"]["n_labels"] == 36
+    assert facts["verdict"]["head"] == "Use the new scores."
     table = session.decider.download("better.csv")
     (tmp_path / "labels.csv").write_bytes(session.decider.download("labels.csv"))
     words = shlex.split(session.decider.download("repeat.sh").decode())

@@ -197,13 +197,13 @@ def test_tables_hold_the_numbers():
     assert ["gist", "0.700", "0.100", "0.400", "<0.001", "yes"] in rows
     assert ["color", "0.300", "0.200", "0.300", "0.250", "no sign of it"] in rows
     moved = result.to_frame().iloc[plots.movers(result)]
-    start = rows.index(["photo", "score before", "score after", "rank before", "rank after", "places"]) + 1
+    start = rows.index(["photo", "places", "rank before", "rank after", "score before", "score after"]) + 1
     assert len(moved) > 0
     for found, (name, row) in zip(rows[start:], moved.iterrows(), strict=False):
         places = int(row["rank_before"] - row["rank_after"])
         assert found[0] == name
-        assert [float(value) for value in found[1:3]] == pytest.approx([row["initial"], row["prediction"]], abs=5e-3)
-        assert found[3:] == [str(int(row["rank_before"])), str(int(row["rank_after"])), f"{places:+d}"]
+        assert [float(value) for value in found[4:]] == pytest.approx([row["initial"], row["prediction"]], abs=5e-3)
+        assert found[1:4] == [f"{places:+d}", str(int(row["rank_before"])), str(int(row["rank_after"]))]
 
 
 def test_tables_of_classes():

@@ -17,8 +17,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.embedding.embedding import Embedding, centered, measured_part
-from tupi.embedding.gaussian import PredictionKernel
+from tupi.embedding.embedding import Embedding
+from tupi.embedding.gaussian import PredictionKernel, centered, measured_part
 from tupi.embedding.hsic import alignment
 
 Vector: TypeAlias = NDArray[np.float64]

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tupi.embedding.graphs import Graph, fixed_width_graph, larger_width_graph, nearest_rows
-from tupi.embedding.sparse_solve import conjugate_gradients
+from tupi.embedding.graphs import Graph, conjugate_gradients, fixed_width_graph, larger_width_graph, nearest_rows
 from tupi.inputs.numbers import as_numbers
 from tupi.runtime.errors import InputError
 
+LARGEST = 1e100  # of coordinates, whose squares are summed
 Array = NDArray[np.float64]
 
 
@@ -169,6 +169,8 @@ def _check(points: Any, n_iter: int, n_neighbors: int, gamma: float, sigma2: flo
     if not np.isfinite(P).all():
         row = np.argwhere(~np.isfinite(P))[0][0]
         raise InputError(f"points: row {row} holds NaN or infinity; accepted: finite numbers.")
+    if (largest := float(np.abs(P).max())) > LARGEST:
+        raise InputError(f"points: the largest magnitude is {largest:.3g}; accepted: at most {LARGEST:g}.")
     _check_steps(n_iter=n_iter, n_neighbors=n_neighbors)
     _check_above_zero(gamma=gamma, sigma2=sigma2)
     return P
@@ -180,7 +182,8 @@ def _check_steps(**numbers: Any) -> None:
             raise InputError(f"{name}: found {value!r}; accepted: a whole number of at least 1.")
 
 
-def _check_above_zero(**numbers: float | None) -> None:
+def _check_above_zero(**numbers: Any) -> None:
     for name, value in numbers.items():
-        if value is not None and not 0 < value < np.inf:
+        number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+        if value is not None and not (number and 0 < value < np.inf):
             raise InputError(f"{name}: found {value!r}; accepted: a number above 0.")

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.algorithm.denoiser import Run, Step, advance
-from tupi.embedding.prepared import Prepared
-from tupi.embedding.restoring import restore
+from tupi.embedding.prepared import Prepared, restore
 from tupi.inputs.labels import Labels, labelled_items, relabel
 from tupi.judging.metrics import metric_of
 from tupi.runtime.storage import set_aside
@@ -24,8 +23,8 @@ Watch = Callable[[Step], object]
 Setting = TypeVar("Setting")
 
 
-class Home(Protocol):
-    """Where the items are, which decides what a trajectory keeps of their predictions."""
+class Shelf(Protocol):
+    """Where steps are kept: what a trajectory keeps of predictions depends on where the items are."""
 
     def labelled(self, steps: Sequence[Step]) -> list[Array]:
         """Return the predictions of the labelled items, in the input's scale, for each of some new steps."""
@@ -42,7 +41,7 @@ class InMemory:
     prepared : Prepared
         The problem. Without labels there are no labelled items.
     calibrated : bool
-        For regression: whether f(t) are values, see `tupi.embedding.restoring.restore`.
+        For regression: whether f(t) are values, see `tupi.embedding.prepared.restore`.
     """
 
     def __init__(self, prepared: Prepared, calibrated: bool = False) -> None:
@@ -71,8 +70,8 @@ class Trajectory:
 
     Attributes
     ----------
-    home : Home
-        Where the items are.
+    shelf : Shelf
+        Where its steps are kept.
     runs : sequence of Run
         The runs of Algorithm 1 that steps come from, one per class column.
     joined : callable
@@ -85,7 +84,7 @@ class Trajectory:
         The predictions of the labelled items at each of these steps, in the input's scale.
     """
 
-    home: Home
+    shelf: Shelf
     runs: Sequence[Run] = ()
     joined: Callable[[Sequence[Step]], Step] = only
     ahead: Iterator[Step] = field(default_factory=lambda: iter(()))
@@ -112,7 +111,7 @@ class Trajectory:
 def extend(trajectories: Sequence[Trajectory]) -> list[Step | None]:
     """Compute the next step of each trajectory, in common reads of the embedding, and return the new steps.
 
-    The trajectories must share their home, and none may have ended. For one without runs that turns out to have no
+    The trajectories must share their shelf, and none may have ended. For one without runs that turns out to have no
     further step, None is returned.
     """
     together: dict[object, list[Run]] = {}
@@ -122,8 +121,8 @@ def extend(trajectories: Sequence[Trajectory]) -> list[Step | None]:
     reached = {run: step for runs in together.values() for run, step in zip(runs, advance(runs), strict=True)}
     found = [one.next_step([reached[run] for run in one.runs]) for one in trajectories]
     new = [(one, step) for one, step in zip(trajectories, found, strict=True) if step is not None]
-    for (one, step), values in zip(new, trajectories[0].home.labelled([step for _, step in new]), strict=True):
-        one.steps.append(one.home.kept(step))
+    for (one, step), values in zip(new, trajectories[0].shelf.labelled([step for _, step in new]), strict=True):
+        one.steps.append(one.shelf.kept(step))
         one.labelled.append(values)
     return found
 

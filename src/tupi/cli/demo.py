@@ -17,13 +17,14 @@ Example:
 @click.command(epilog=EXAMPLE)
 @output_folder("demo-output", "Where the files go.")
 @click.option("--no-report", is_flag=True, help="Write no HTML report (which needs plotly).")
-@click.option("--quiet", is_flag=True, help="No progress bar and no summary.")
+@click.option("--quiet", is_flag=True, help="Show no progress bar and no summary.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def demo(out: Path, no_report: bool, quiet: bool, as_json: bool) -> None:
     """Show what tupi does, on 1,797 handwritten digits, in under a minute.
 
-    For each of six views of the digits in turn: 200 labelled items train a ranker on that view alone; the other five
-    views and 50 further labels denoise its scores; the remaining labels, which nobody used, judge both.
+    The digits have six views (sets of features). For each of them in turn, 200 labelled digits train a ranker on that
+    view alone. The other five views and 50 further labels improve its scores. The remaining labels, which nobody used,
+    judge the scores before and after.
     """
     from tupi.cli.printing import check_can_report, print_demo, print_json
     from tupi.cli.progress import ProgressBar

@@ -28,9 +28,9 @@ Examples:
 @click.command(epilog=EXAMPLE)
 @input_options(required=True)
 @metric_option
-@click.option("--method", default="auto", show_default=True, help="How to denoise.")
+@click.option("--method", default="auto", show_default=True, help="The method to use; a wrong name lists all of them.")
 @click.option(
-    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of that method; repeat for more."
+    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the method; repeat for more."
 )
 @better_scores_option
 @click.option(
@@ -40,21 +40,20 @@ Examples:
 @click.option(
     "--memory-limit",
     metavar="SIZE",
-    help="With --method tupi, such as 1GB: what would take more goes to temporary files.",
+    help="How much memory to use, such as 1GB: views are then read in blocks. What cannot fit is refused.",
 )
 @click.option(
     "--scheduler",
     metavar="ADDRESS",
-    help="With --method tupi: use the Dask cluster of this scheduler, or 'local' for one of threads; --out is then a "
-    "folder.",
+    help="Run on the Dask cluster of this scheduler; 'local' starts one in this process. --out is then a folder.",
 )
 @click.option(
     "--checkpoint",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="With --scheduler: save where the run stands, and go on from there if it was interrupted.",
+    help="With --scheduler and --method tupi: save where the run stands, and go on from there after an interruption.",
 )
-@telling_options("No progress bar and no summary.")
+@telling_options("Show no progress bar and no summary.")
 def denoise(
     files: InputFiles,
     method: str,
@@ -76,12 +75,12 @@ def denoise(
 ) -> None:
     """Improve the predictions in SCORES with features that their predictor never saw.
 
-    Files are CSV, TSV or other text (also packed by gzip), Parquet, Excel, NPY or NPZ, by suffix. Columns of features
-    may be of any kind: numbers, text, categories, dates; --verbose says what became of each. Tables are joined by a
-    column of ids: the one that --id names, or the one column that all tables share and that is called "id" or is not
-    numeric. Without ids, rows are matched by their order. The output has the same ids and order as SCORES. A .txt file
-    of LETOR lines (2 qid:10 1:0.53) is a table with the columns relevance, qid and the numbers of features; as features
-    it also says which items are of one query.
+    Files may be CSV, TSV or other text (also packed by gzip), Parquet, Excel, NPY or NPZ; the suffix says which.
+    Columns of features may hold numbers, text, categories or dates, and --verbose says what became of each. Tables are
+    joined by a column of ids: the one that --id names, or the one column that all tables share and that is called "id"
+    or is not numeric. Without ids, rows are matched by their order. The output has the same ids and order as SCORES. A
+    .txt file of LETOR lines (2 qid:10 1:0.53) is read as a table with the columns relevance and qid and one column for
+    each feature; given as features, it also says which items belong to one query.
     """
     # Here and in the other commands: imports that take a second wait until the command runs, so that --help does not.
     import tupi

@@ -30,18 +30,18 @@ def matching_options(command: Command) -> Command:
             "--columns",
             multiple=True,
             metavar="VIEW=A,B",
-            help="Take these columns of a view alone (A,B: of all views); repeat for more.",
+            help="Use only these columns of a view (A,B without a name: of all views); repeat for more.",
         ),
         click.option(
             "--drop",
             multiple=True,
             metavar="VIEW=A,B",
-            help="Leave out these columns of a view (A,B: of all views); repeat for more.",
+            help="Leave out these columns of a view (A,B without a name: of all views); repeat for more.",
         ),
         click.option(
             "--duplicates",
             type=click.Choice(["mean", "first", "last"]),
-            help="What to take of rows with the same id: the mean of numbers, or one row. Otherwise they are an error.",
+            help="What to do with rows of the same id: take the mean of numbers, or one row. Without it, an error.",
         ),
         click.option("--verbose", is_flag=True, help="Say how each table was read, and what became of its columns."),
     )
@@ -53,7 +53,7 @@ def matching_options(command: Command) -> Command:
 def reading_options(command: Command) -> Command:
     """Give a command all of `matching_options`, --impute and --seed: how files are read."""
     impute = click.option("--impute", type=click.Choice(["median"]), help="Fill in single missing values of features.")
-    return matching_options(impute(whole_number("--seed", 0, "Same seed, same result.")(command)))
+    return matching_options(impute(whole_number("--seed", 0, "The same seed gives the same result.")(command)))
 
 
 def input_options(required: bool) -> Callable[[Command], Command]:
@@ -74,13 +74,14 @@ def input_options(required: bool) -> Callable[[Command], Command]:
             multiple=True,
             required=required,
             metavar="NAME=FILE",
-            help="A view of the same items, and its name; repeat for more. FILE.npz:KEY takes one array of several.",
+            help="A view (a set of features) of the same items, and its name; repeat for more. FILE.npz:KEY takes one "
+            "array of several.",
         ),
         click.option(
             "--labels",
             metavar="FILE",
-            help="What is known: ids and values, one value per item (empty: unknown), or columns 'higher' and 'lower'. "
-            "Columns 'rater' and 'weight' say who gave a label, and what it counts.",
+            help="What is known about some items: ids and values, one value per item (empty: unknown), or columns "
+            "'higher' and 'lower'. Columns 'rater' and 'weight' say who gave a label and how much it counts.",
         ),
         click.option(
             "--pairs", metavar="FILE", help="Comparisons beside the values of --labels: columns 'higher' and 'lower'."
@@ -89,9 +90,9 @@ def input_options(required: bool) -> Callable[[Command], Command]:
             "--score",
             multiple=True,
             metavar="COLUMN",
-            help="Score column of SCORES, if it has several; repeat for classes. One alone holds probabilities.",
+            help="The column of SCORES that holds the scores, if it has several; repeat it for the columns of classes.",
         ),
-        click.option("--label", metavar="COLUMN", help="Value column of the labels, if they have several."),
+        click.option("--label", metavar="COLUMN", help="The column of values in the labels, if they have several."),
         click.option(
             "--task",
             type=click.Choice(["ranking", "regression", "classification"]),

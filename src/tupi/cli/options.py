@@ -27,8 +27,8 @@ def metric_option(command: Callable[..., None]) -> Callable[..., None]:
     return click.option(
         "--metric",
         metavar="NAME",
-        help="What the gain is told in: pairwise, ndcg@10, map, auc, r2, rmse, mae, accuracy, balanced_accuracy, "
-        "log_loss, brier; by default the first of the task.",
+        help="The figure in which the gain is measured: pairwise, ndcg@10, map, auc, r2, rmse, mae, accuracy, "
+        "balanced_accuracy, log_loss or brier. By default it is the usual one of the task.",
     )(command)
 
 

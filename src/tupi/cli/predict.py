@@ -26,12 +26,12 @@ Examples:
     "--features",
     multiple=True,
     metavar="NAME=FILE",
-    help="A view of these items, by the name that it had; repeat for more. Items lack views that are not there.",
+    help="A view of these items, under the name that it had in RUN; repeat for more. Views may be left out.",
 )
 @click.option("--score", multiple=True, metavar="COLUMN", help="Score column of SCORES; repeat for classes.")
 @matching_options
 @better_scores_option
-@telling_options("No summary.")
+@telling_options("Show no progress bar and no summary.")
 def predict(
     run: Path,
     scores: str,
@@ -54,6 +54,7 @@ def predict(
     """
     import tupi
     from tupi.cli.printing import collected_warnings, print_json, print_reading, print_warnings
+    from tupi.cli.progress import ProgressBar
     from tupi.results.predicted import Predicted
     from tupi.results.writing import write_result
 
@@ -69,11 +70,13 @@ def predict(
     check_outputs({"--out": (out, SUFFIXES)}, files)
     if run.resolve() == out.resolve():
         raise InputError(f"--out: {out} is one of the input files; accepted: another file.")
-    with collected_warnings() as warned:
+    with ProgressBar(show=not quiet) as bar, collected_warnings() as warned:
         result = tupi.load(run)
         inputs = files.read(result.task)
+        bar.say(f"Predicting {len(inputs.predictions):,} items")
         found = result.predict(inputs.predictions, inputs.features, details=True)
         assert isinstance(found, Predicted)
+        bar.say("Writing")
         write_result(found, out, escape_formulas)
     print_warnings(warned)
     n, unfamiliar = len(found.initial), int((found.familiar < UNFAMILIAR).sum())

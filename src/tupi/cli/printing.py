@@ -27,7 +27,6 @@ from tupi.runtime.errors import InputError
 from tupi.runtime.json_values import plain
 
 if TYPE_CHECKING:  # the demonstration's rankers and data, and Dask, are of no use to other commands
-    from tupi.cluster.result import DistributedDenoised
     from tupi.research.demo import Demo
 
 CHOSEN = ("lam", "sigma_w2", "n_iter", "kernel")  # settings that people ask about first
@@ -76,7 +75,7 @@ def facts(result: Denoised, inputs: Inputs, written: dict[str, str], warned: lis
     }
 
 
-def common_facts(result: Denoised | DistributedDenoised, written: dict[str, str], warned: list[str]) -> dict[str, Any]:
+def common_facts(result: Denoised, written: dict[str, str], warned: list[str]) -> dict[str, Any]:
     """Return what there is to know about a run wherever it ran."""
     return {
         "tupi": __version__,
@@ -122,13 +121,12 @@ def print_summary(result: Denoised, inputs: Inputs, written: dict[str, str], ver
             console.print(_columns_table(result.columns))
     done, _, judgement = summary(result)
     encoded = "" if verbose else _encoded(result.columns)
-    for line in filter(None, (*result.notes, inputs.sentence, encoded, f"Wrote {', '.join(written.values())}.")):
+    wrote = f"Wrote {', '.join(written.values())}."
+    for line in filter(None, (*result.notes, views_worth(result), inputs.sentence, encoded, wrote)):
         _say(console, line)
     console.print()
-    said = {"What changed": done, "Views": views_worth(result), "Labels": judgement, "What next": next_step(result)}
-    for head, sentence in said.items():
-        if sentence:
-            _say(console, f"{head}: {sentence[0].lower()}{sentence[1:]}")
+    for head, sentence in (("What changed", done), ("Labels", judgement), ("What next", next_step(result))):
+        _say(console, f"{head}: {sentence[0].lower()}{sentence[1:]}")
 
 
 def _encoded(columns: pd.DataFrame) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.cli.showing import shown
-from tupi.inputs.checks import check_row_count
+from tupi.inputs.features import check_row_count
 from tupi.inputs.files import InputFiles
+from tupi.runtime.atomic import is_free
 from tupi.runtime.errors import InputError
 
 if TYPE_CHECKING:
@@ -60,9 +61,10 @@ def denoise_on_cluster(
     """
     import tupi
     from tupi.cluster.cluster import check_installed
+    from tupi.cluster.result import PARTS
 
     check_installed()
-    if out.suffix or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
+    if out.suffix or not is_free(out, PARTS):
         raise InputError(f"--out: {out} is not a new or an empty folder; accepted with Dask: a folder.")
     if len(files.score) > 1:
         raise InputError(f"--score: found {len(files.score)} columns; accepted with Dask: one.")
@@ -97,9 +99,8 @@ def denoise_on_cluster(
             **options,
         )
         bar.say("Writing")
-        if ids is not None:
-            result = replace(result, ids=(files.id_column, ids.blocks(result.initial.chunks[0])))
-        result.to_parquet(out)
+        result.to_parquet(out, None if ids is None else (files.id_column, ids.blocks(result.initial.chunks[0])))
+        result.dependence  # noqa: B018 - computed while there is a cluster, since the summary shows it
     return result
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -15,46 +16,38 @@ from tupi.cluster.cluster import ClusterOptions, connected, described
 from tupi.cluster.home import OnCluster, everyone, restored
 from tupi.cluster.problem import read
 from tupi.cluster.reading import as_rows, named_rows
-from tupi.cluster.result import DistributedDenoised, given_shape, kept_vector, lazy_vector
+from tupi.cluster.result import given_shape, kept_vector, lazy_vector
 from tupi.embedding.hsic import dependence_table, hsic
-from tupi.inputs.labels import relabel, subset
+from tupi.embedding.prepared import standardize
+from tupi.inputs.labels import subset
 from tupi.inputs.new_items import Known, KnownView
-from tupi.inputs.problem import TASKS, Problem, standardize, without_views
-from tupi.judging.evidence import judged
-from tupi.judging.metrics import metric_of
-from tupi.methods.auto.auto import Auto, Solution, steps_of
+from tupi.inputs.problem import Problem, without_views
+from tupi.methods.auto.auto import Auto, steps_of, why
+from tupi.methods.auto.items import Scale
 from tupi.methods.auto.labelfree import LabelFree, label_free, view_rows
-from tupi.methods.auto.model import model_of
-from tupi.methods.auto.notes import why
-from tupi.methods.auto.scale import Scale
-from tupi.results.outcome import history_table, weights_table
-from tupi.runtime.errors import InputError, nearest
+from tupi.methods.auto.model import mixture_of, model_of
+from tupi.methods.base import Fit
+from tupi.runtime.errors import InputError
 from tupi.runtime.threads import one_blas_thread
 
 Array = NDArray[Any]
 
 
-def denoise_with_auto(
+def fit_auto(
     predictions: Any,
     features: Any,
     labels: Any,
     method: Auto,
     task: str,
-    random_state: int,
     callback: Watch | None,
-    impute: str | None,
     progress: Callable[[str], None],
     options: ClusterOptions,
-) -> DistributedDenoised:
-    """Improve predictions with features, both in blocks on a cluster; see `tupi.denoise`.
+) -> tuple[Problem, list[str], Fit, dict[str, Any]]:
+    """Fit "auto" to items in blocks, see `tupi.cluster.denoise.fit_on_cluster`.
 
     The predictions come to this process: one number for each item, or for each of its classes. Views never do, but for
     a sample.
     """
-    if task not in TASKS:
-        raise InputError(f"task: found {task!r}; accepted: {', '.join(TASKS)}.{nearest(str(task), TASKS)}")
-    if impute is not None:
-        raise InputError(f"impute: found {impute!r} with Dask; accepted: None, after filling in values yourself.")
     if options.checkpoint is not None:
         raise InputError("checkpoint: method 'auto' has no steps to go on from; accepted: with method 'tupi'.")
     # As in memory, BLAS runs on one thread: the answer must not depend on how many there are.
@@ -73,7 +66,7 @@ def denoise_with_auto(
         base = label_free(home, said.columns[items], units.worked_on(f), task == "ranking", progress)
         useful = None if said.labels is None else subset(said.labels, items)
         names = list(problem.views)
-        found = method.solve(base, None if useful is None else relabel(useful, items), units, names, True, progress)
+        found, answer, blend = method.solve(base, useful, items, units, names, True, progress)
 
         def kept(function: Callable[..., Array], columns: Kept, width: int = 1, **common: Any) -> Any:
             parts = client.map(function, problem.opened, home.items, list(columns), **common, pure=False)
@@ -82,46 +75,35 @@ def denoise_with_auto(
         width = values[0].shape[1]
         initial = lazy_vector(given_shape, problem.scores, np.diff(problem.bounds).tolist(), columns=width)
         before = after = f[base.sample]
-        changed, final = found.columns is not None, initial
+        final, mixture = initial, None
         if found.columns is not None:
-            final = kept(restored, found.columns, width, back=units.predictions)
-            after = units.both(home.picked(base.sample, _same, found.columns)[0])
-        steps = steps_of(base, (initial, final), (before, after), callback)
+            final = kept(restored, cast(Kept, found.columns), width, back=units.predictions)
+            after = units.both(home.picked(base.sample, _same, cast(Kept, found.columns))[0])
+            mixture = mixture_of(base, units, answer, blend)
         constant = tuple(name for name in given_views if name not in problem.views)
         views = tuple(KnownView(*each, None, None, None) for each in zip(names, problem.contents.views, strict=True))
         given = task, said.initial.shape[1:], said.are_probabilities, said.classes
-        known = Known(*given, views, constant, said.binary)
-        model = model_of(known, f, base, units, found.mixture(base, units), found.answer)
-        asked: dict[str, Callable[[], Any]] = {}
-        if found.uncertainty is not None:
-            sure = found.uncertainty
-            asked["uncertainty"] = lambda: kept(everyone, sure())
-        if found.suggested is not None:
-            suggested = found.suggested
-            asked["suggested"] = lambda: items[suggested()]
+        model = model_of(Known(*given, views, constant, said.binary), f, base, units, mixture, answer)
+        sure, suggested, expected = found.uncertainty, found.suggested, found.expected
 
         def dependence() -> pd.DataFrame:
             return _dependence(base, names, before, after)
 
-        return DistributedDenoised(
-            predictions=final,
-            initial=initial,
-            weights=weights_table(steps, names, changed),
-            dependence=dependence() if options.client is None else cast(pd.DataFrame, dependence),  # when asked
-            evidence=_evidence(found, said, items, changed),
-            method=method.name,
-            params=method.params() | found.params | {"engine": "dask", "random_state": random_state},
-            history=history_table(steps, []),
-            task=task,
-            notes=(*said.notes, why(said.labels, useful) + found.note),
-            changed=changed,
-            client=client if options.client is not None else None,
-            classes=said.classes,
-            expected=None if found.expected is None else kept(everyone, found.expected),
-            left_out_errors=found.left_out_errors,
-            asked=asked,
-            model=model,
+        fields = {
+            "predictions": final,
+            "initial": initial,
+            "dependence": dependence() if options.client is None else dependence,  # when asked
+            "uncertainty": None if sure is None else lambda: kept(everyone, cast(Kept, sure())),
+            "suggested": None if suggested is None else lambda: items[suggested()],
+            "expected": None if expected is None else kept(everyone, cast(Kept, expected)),
+            "model": model,
+        }
+        fit = replace(
+            found,
+            steps=steps_of(base, (initial, final), (before, after), callback),
+            notes=(why(said.labels, useful) + found.notes[0],),
         )
+        return said, names, fit, fields | {"client": client}
 
 
 def _called(values: Array, predictions: Any, task: str) -> Any:
@@ -131,14 +113,6 @@ def _called(values: Array, predictions: Any, task: str) -> Any:
     if hasattr(predictions, "columns"):
         return pd.DataFrame(values, columns=list(predictions.columns))
     return pd.Series(values[:, 0], name=predictions.name) if hasattr(predictions, "to_frame") else given_shape(values)
-
-
-def _evidence(found: Solution, said: Problem, items: NDArray[np.int64], changed: bool) -> Any:
-    """Return what the labels say, as in memory; None without labels."""
-    if said.labels is None or found.gain is None:
-        return None
-    left_out = None if found.left_out is None else (items[found.left_out[0]], found.left_out[1])
-    return judged(found.gain, left_out, said, said.labels, changed, metric_of(said.task, said.labels))
 
 
 def _same(rows: Any, columns: Array) -> list[Array]:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tupi.inputs.views import any_lazy
 from tupi.methods.base import check_positive
 from tupi.runtime.errors import InputError
 from tupi.runtime.storage import as_bytes
@@ -108,11 +107,6 @@ def described(client: Any) -> str:
     workers = len(info["workers"])
     watched = importlib.util.find_spec("bokeh") is not None
     return f"{workers} worker{'s' * (workers != 1)}" + (f", dashboard {client.dashboard_link}" if watched else "")
-
-
-def wants_dask(predictions: Any, features: Any, method: Any, client: Any) -> bool:
-    """Whether predictions or a view are Dask collections or Zarr arrays, or the engine or a client is asked for."""
-    return getattr(method, "engine", None) == "dask" or client is not None or any_lazy(predictions, features)
 
 
 def check_installed() -> None:

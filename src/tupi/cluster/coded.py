@@ -23,7 +23,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Coded:
-    """Rows of a block: ``rows * slope + offset``, see `tupi.blocks.memory`.
+    """Rows of a block: ``rows * slope + offset``, see `tupi.blocks.home`.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""`tupi.denoise` on a Dask cluster: from tables in blocks to a result whose predictions stay in blocks."""
+"""Methods on a Dask cluster: from tables in blocks to what `tupi.denoise` makes a result of, which stays in blocks."""
 
 from __future__ import annotations
 
@@ -12,34 +12,32 @@ from numpy.typing import NDArray
 
 from tupi.algorithm.engines.fused import FusedEngine, FusedState
 from tupi.algorithm.trajectory import Watch, follow
-from tupi.cluster.auto import denoise_with_auto
+from tupi.cluster.auto import fit_auto
 from tupi.cluster.checkpoint import Checkpoint, fingerprint
 from tupi.cluster.cluster import ClusterOptions, connected, described
 from tupi.cluster.coded import coded
 from tupi.cluster.dependence import measured, prediction_width
 from tupi.cluster.home import OnCluster, restored
-from tupi.cluster.labelled import LabelledOnWorkers
 from tupi.cluster.problem import Distributed, read
 from tupi.cluster.reading import as_rows, named_rows
-from tupi.cluster.result import DistributedDenoised, given_shape, kept_vector, lazy_vector
-from tupi.cluster.search import OnWorkers, Search
+from tupi.cluster.result import given_shape, kept_vector, lazy_vector, while_connected
+from tupi.cluster.search import LabelledOnWorkers, OnWorkers, Search
 from tupi.embedding.embedding import embed_blocks, gaussian_maps
-from tupi.embedding.restoring import in_scale
+from tupi.embedding.prepared import in_scale
 from tupi.inputs.checked_labels import as_labels
 from tupi.inputs.labels import Labels
-from tupi.inputs.problem import TASKS
+from tupi.inputs.problem import TASKS, Problem
 from tupi.judging.evidence import Evidence
 from tupi.methods.auto.auto import Auto
-from tupi.methods.base import Method
+from tupi.methods.base import Fit, Method
 from tupi.methods.tupi import Tupi
-from tupi.results.outcome import history_table, weights_table
-from tupi.runtime.errors import InputError
+from tupi.runtime.errors import InputError, nearest
 
 Array = NDArray[Any]
 Progress = Callable[[str], None]
 
 
-def denoise_distributed(
+def fit_on_cluster(
     predictions: Any,
     features: Any,
     labels: Any,
@@ -50,20 +48,55 @@ def denoise_distributed(
     impute: str | None,
     progress: Progress,
     cluster: ClusterOptions,
-) -> DistributedDenoised:
-    """Improve predictions with features, both in blocks on a cluster; see `tupi.denoise`."""
+) -> tuple[Problem, list[str], Fit, dict[str, Any]]:
+    """Fit a method to predictions and features that are in blocks; the parameters are those of `tupi.denoise`.
+
+    Returns
+    -------
+    Problem
+        The problem without its views.
+    list of str
+        Names of these.
+    Fit
+        What was found, but for columns: these are with the blocks.
+    dict
+        What `tupi.cluster.result.DistributedDenoised` has of single items, by the names of its attributes.
+    """
     chosen = runnable(method)
-    if isinstance(chosen, Auto):
-        return denoise_with_auto(
-            predictions, features, labels, chosen, task, random_state, callback, impute, progress, cluster
-        )
-    notes: tuple[str, ...] = ()
-    if task != "ranking":
+    if task not in TASKS:
+        raise InputError(f"task: found {task!r}; accepted: {', '.join(TASKS)}.{nearest(str(task), TASKS)}")
+    if isinstance(chosen, Tupi) and task != "ranking":
         raise InputError(
             f"task: found {task!r} with Dask; accepted there: 'ranking'. Elsewhere: {', '.join(TASKS)}, on a sample."
         )
     if impute is not None:
         raise InputError(f"impute: found {impute!r} with Dask; accepted: None, after filling in values yourself.")
+    if isinstance(chosen, Auto):
+        said, names, fit, fields = fit_auto(predictions, features, labels, chosen, task, callback, progress, cluster)
+    else:
+        said, names, fit, fields = _fit_tupi(
+            predictions, features, labels, chosen, random_state, callback, progress, cluster
+        )
+    fields |= {
+        "client": None if cluster.client is None else fields["client"],
+        **{name: while_connected(name, cluster.client, fields.get(name)) for name in ("uncertainty", "suggested")},
+    }
+    return said, names, replace(fit, params=fit.params | {"engine": "dask"}), fields
+
+
+def _fit_tupi(
+    predictions: Any,
+    features: Any,
+    labels: Any,
+    chosen: Tupi,
+    random_state: int,
+    callback: Watch | None,
+    progress: Progress,
+    cluster: ClusterOptions,
+) -> tuple[Problem, list[str], Fit, dict[str, Any]]:
+    """Fit the paper's method, see `fit_on_cluster`."""
+    notes: tuple[str, ...] = ()
+    task = "ranking"
     with connected(cluster.client, cluster.memory_limit) as client:
         progress(f"Reading on {described(client)}")
         problem = read(client, as_rows("predictions", predictions), named_rows(features))
@@ -110,20 +143,17 @@ def denoise_distributed(
         final = final if t else None
         progress("Measuring dependence")
         steps = search.trajectories[k].steps[: t + 1]
-        return DistributedDenoised(
-            predictions=_predictions(home, final, owned=cluster.client is None),
-            initial=lazy_vector(given_shape, problem.scores, np.diff(problem.bounds).tolist()),
-            weights=weights_table(steps, names, t > 0),
-            dependence=measured(engine.begin(f), final),
-            evidence=evidence,
-            method=chosen.name,
-            params=settings[k].params() | {"n_iter": t, "engine": "dask", "random_state": random_state},
-            history=history_table(steps, scores),
-            task=task,
-            notes=notes,
-            changed=t > 0,
-            client=client if cluster.client is not None else None,
-        )
+        sizes = np.diff(problem.bounds).tolist()
+        initial = lazy_vector(given_shape, problem.scores, sizes)
+        fields = {
+            "predictions": initial if final is None else _restored(home, final, sizes, cluster.client is None),
+            "initial": initial,
+            "dependence": measured(engine.begin(f), final),
+            "evidence": evidence,
+            "client": client,
+        }
+        fit = Fit(np.empty((0, 1)), settings[k].params() | {"n_iter": t}, steps, scores, notes)
+        return Problem(np.empty(0), (), checked, task), names, fit, fields
 
 
 def runnable(method: Method) -> Tupi | Auto:
@@ -161,15 +191,11 @@ def _key(problem: Distributed, settings: list[Tupi], labels: Labels | None, rand
     return fingerprint(*texts, problem.bounds, *known, *problem.client.gather(problem.on_blocks(fingerprint)))
 
 
-def _predictions(home: OnCluster, final: FusedState | None, owned: bool) -> Any:
+def _restored(home: OnCluster, final: FusedState, sizes: list[int], owned: bool) -> Any:
     """Return the predictions in the input's scale as a Dask array, in files if the cluster is about to end."""
-    problem = home.problem
-    sizes = np.diff(problem.bounds).tolist()
-    if final is None:
-        return lazy_vector(given_shape, problem.scores, sizes)
-    scale, shift = (np.array([one]) for one in problem.scale)
+    scale, shift = (np.array([one]) for one in home.problem.scale)
     back = partial(_back, scale=scale, shift=shift)
-    parts = home.client.map(restored, problem.opened, home.items, final.f.parts(), back=back, pure=False)
+    parts = home.client.map(restored, home.problem.opened, home.items, final.f.parts(), back=back, pure=False)
     return kept_vector(home.client, parts, sizes, owned)
 
 

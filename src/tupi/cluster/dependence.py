@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from tupi.algorithm.engines.fused import FusedEngine, FusedState
 from tupi.algorithm.engines.landscape import Table
-from tupi.blocks.home import Home, Kept
-from tupi.blocks.memory import Stored
-from tupi.embedding.basis import CONTENT_LIMIT
+from tupi.blocks.home import Home, Kept, Stored
 from tupi.embedding.embedding import Embedding
-from tupi.embedding.gaussian import DISTANCES, squared_bandwidth
-from tupi.embedding.hsic import DEFAULTS, KernelMoments, dependence_table, p_value
+from tupi.embedding.gaussian import CONTENT_LIMIT, DISTANCES, squared_bandwidth
+from tupi.embedding.hsic import DEFAULTS, dependence_table
+from tupi.embedding.relevance import KernelMoments, p_value
 from tupi.inputs.views import BLOCK
 
 STATISTICS = 200_000  # order statistics of the predictions that stand for all of them

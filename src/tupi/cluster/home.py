@@ -16,8 +16,7 @@ from tupi.blocks.home import Home, Kept, Rows, everywhere
 from tupi.cluster.cluster import broadcast
 from tupi.cluster.problem import Distributed, Opened, evenly_spread
 from tupi.cluster.result import given_shape, lazy_vector
-from tupi.inputs.checks import present_rows, standardized
-from tupi.inputs.views import IN_CACHE
+from tupi.inputs.views import IN_CACHE, present_rows, standardized
 from tupi.runtime.threads import at_most, one_blas_thread
 
 FAN_IN = 8  # sums that one task adds

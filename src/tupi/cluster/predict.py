@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from tupi.cluster.cluster import broadcast, check_installed
 from tupi.cluster.reading import Rows, as_rows, common_bounds
-from tupi.inputs.checks import check_row_count
-from tupi.inputs.views import called_view, named_views
+from tupi.cluster.result import DistributedDenoised
+from tupi.inputs.features import check_row_count, named_views
+from tupi.inputs.views import called_view
 from tupi.results.outcome import Outcome, without_items
 from tupi.results.predicted import Predicted
 from tupi.runtime.errors import InputError
@@ -75,6 +76,8 @@ def predict_in_blocks(result: Any, predictions: Any, features: Any, details: boo
 def _bare(result: Outcome) -> Outcome:
     """Return a result with nothing but what its `predict` needs."""
     nothing: dict[str, Any] = {"dependence": pd.DataFrame(), "seen": None, "origin": None, "kept_gains": None}
+    if isinstance(result, DistributedDenoised):
+        result = result.without_items()
     assert result.model is not None
     return without_items(replace(result, **nothing, model=result.model.to_store(), uncertainty=None, suggested=None))
 

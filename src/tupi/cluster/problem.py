@@ -13,19 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.cluster.reading import Rows, common_bounds
-from tupi.embedding.basis import SAMPLE
-from tupi.inputs.checks import (
-    Gaps,
-    Statistics,
-    check_finite,
-    check_prediction_shape,
-    check_predictions,
-    check_row_count,
-    check_taking_part,
-    check_whole_rows,
-    varying_views,
-)
-from tupi.inputs.views import called_view, examine
+from tupi.embedding.gaussian import SAMPLE
+from tupi.inputs.features import check_row_count, varying_views
+from tupi.inputs.problem import check_prediction_shape, check_predictions, check_taking_part
+from tupi.inputs.views import Gaps, Statistics, called_view, check_finite, check_whole_rows, examine
 
 Array = NDArray[Any]
 # Of a block: the predictions of all its rows, shape (rows, c), and which rows have at least one view.

@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tupi.inputs.features import as_matrix, is_large, named_views
 from tupi.inputs.numbers import check_real, unmasked
 from tupi.inputs.sources import ParquetRows, as_source
-from tupi.inputs.views import as_matrix, called_view, is_large, named_views
+from tupi.inputs.views import called_view
 from tupi.runtime.errors import InputError
 
 BLOCK_BYTES = 1 << 26  # of a block's views as they are read: several of them must fit beside the embedding
@@ -37,7 +38,7 @@ class Rows:
     starts : ndarray of int
         Where its own chunks begin, and the number of rows.
     on_disk : bool
-        Whether a sample is drawn by position, as `tupi.embedding.basis.sample_view` does for large files.
+        Whether a sample is drawn by position, as `tupi.embedding.gaussian.sample_view` does for large files.
     blocks : callable
         bounds -> list of Delayed, the rows from each bound to the next.
     """

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,89 +12,40 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tupi.judging.evidence import Evidence
-from tupi.results.coverage import class_sets, interval
-from tupi.results.later import Model
-from tupi.results.outcome import WhenAsked
+from tupi.results.coverage import class_sets
 from tupi.results.result import Denoised
-from tupi.runtime.atomic import replacing
+from tupi.runtime.atomic import filling, is_free, replacing
 from tupi.runtime.errors import InputError
 
+PARTS = "part-*.parquet"  # files of a folder that `to_parquet` writes
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True, eq=False)
-class DistributedDenoised:
-    """The result of `tupi.denoise` with Dask; names are those of `tupi.Denoised`.
+@dataclass(frozen=True, eq=False, repr=False)
+class DistributedDenoised(Denoised):
+    """A `tupi.Denoised` whose items are in blocks: what `tupi.denoise` returns with Dask.
 
     Attributes
     ----------
-    predictions, initial : dask.array.Array of shape (n,) or (n, c)
-        The improved predictions and what came in, in the input's order and scale. Predictions of a cluster that was
-        given stay there; those of a local one that has ended are in temporary files that last as long as the array.
-    weights, dependence, evidence, method, params, history, task, notes, classes, left_out_errors
-        As in `tupi.Denoised`.
-    changed : bool
-        Whether any prediction differs from the initial one.
-    expected : dask.array.Array of shape (n,) or None
-        As in `tupi.Denoised`.
-    asked : dict of str to callable
-        What the cluster computes when somebody asks for it: ``uncertainty`` and ``suggested``.
-    model : Model or None
-        As in `tupi.Denoised`; from "auto".
+    predictions, initial, expected, uncertainty : dask.array.Array of shape (n,) or (n, c)
+        In the input's order and scale. Those of a cluster that was given stay there; predictions of a local one that
+        has ended are in temporary files that last as long as the array. The other attributes are as in `tupi.Denoised`.
+    client : distributed.Client or None
+        The cluster that was given.
     """
 
     predictions: Any
     initial: Any
-    weights: pd.DataFrame
-    dependence: pd.DataFrame
-    evidence: Evidence | None
-    method: str
-    params: dict[str, Any]
-    history: pd.DataFrame
-    task: str
-    notes: tuple[str, ...]
-    changed: bool
     client: Any = None
-    ids: tuple[str, Sequence[Any]] | None = None
-    classes: tuple[Any, ...] | None = None
-    expected: Any = None
-    left_out_errors: NDArray[np.float64] | None = None
-    asked: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
-    model: Model | None = None
 
-    @cached_property
-    def uncertainty(self) -> Any:
-        """The standard deviation of each item's label as a Dask array, as in `tupi.Denoised`; None without labels."""
-        return None if self.evidence is None else self._computed("uncertainty")
+    def _lines(self) -> list[str]:
+        said = () if self.evidence is None else (self.evidence.sentence,)
+        return [f"{len(self.initial):,} items on Dask, {self.task} by method {self.method!r}", *said, *self.notes]
 
-    @cached_property
-    def suggested(self) -> NDArray[np.int64]:
-        """Items, or pairs, to label next."""
-        found: NDArray[np.int64] = self._computed("suggested")
-        return found
-
-    def _computed(self, name: str) -> Any:
-        if name not in self.asked:
-            raise InputError(f"{name}: method {self.method!r} has none with Dask; accepted: method 'auto'.")
-        if self.client is None:
-            raise InputError(
-                f"{name}: found a result whose cluster ended with the call; accepted: one of a client that was given "
-                "to tupi.denoise, and that is still connected."
-            )
-        return self.asked[name]()
-
-    def suggest(self, k: int = 10) -> NDArray[np.int64]:
-        """Return the items, or pairs, to label next, at most 100; see `tupi.Denoised.suggest`."""
-        if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or k < 1:
-            raise InputError(f"k: found {k!r}; accepted: a whole number of at least 1.")
-        return self.suggested[:k]
-
-    def interval(self, level: float = 0.95) -> tuple[Any, Any]:
-        """Return bounds between which the label of each item is expected, as Dask arrays; see `tupi.Denoised`."""
-        center, errors = self.expected if self.task == "ranking" else self.predictions, self.left_out_errors
-        sure = None if errors is None or self.task == "classification" else self.uncertainty
-        return interval(level, center, sure, errors, self.method, self.task)
+    @property
+    def changed(self) -> bool:
+        """Whether any prediction differs from the initial one."""
+        return self.predictions is not self.initial
 
     def class_sets(self, level: float = 0.95, empty: bool = True) -> Any:
         """Return which classes each item may well have, as a Dask dataframe; see `tupi.Denoised.class_sets`."""
@@ -115,23 +65,35 @@ class DistributedDenoised:
 
     def without_items(self) -> Denoised:
         """Return the result in memory without its items: it has no predictions, but it can `predict`."""
-        from tupi.cluster.predict import predict_in_blocks  # here, since it needs what this module defines
-
         nothing = np.empty((0, *self.initial.shape[1:]))
-        said = self.weights, self.dependence, self.evidence, self.method, self.params, self.history, self.task
-        return Denoised(
-            nothing, nothing, *said, notes=self.notes, classes=self.classes, left_out_errors=self.left_out_errors,
-            model=self.model,
-            in_blocks=predict_in_blocks,
-        )  # fmt: skip
+        said = ("weights", "dependence", "evidence", "method", "params", "history", "task", "classes", "notes")
+        more = ("left_out_errors", "model", "raters", "agreement", "in_blocks")
+        return Denoised(nothing, nothing, **{name: getattr(self, name) for name in (*said, *more)})
 
-    def predict(self, predictions: Any, features: Any, details: bool = False) -> Any:
-        """Return better predictions of items that came later, on Dask or in memory; see `tupi.Denoised.predict`."""
-        return self.without_items().predict(predictions, features, details)
-
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | Path, items: bool = False) -> Path:
         """Write the result without its items into one file, from which `tupi.load` makes one that can `predict`."""
+        if items:
+            raise self._elsewhere("save")
         return self.without_items().save(path)
+
+    def table(self) -> pd.DataFrame:
+        """Refuse: the items are in blocks."""
+        raise self._elsewhere("table")
+
+    def report(self, path: str | Path) -> Path:
+        """Refuse: the items are in blocks."""
+        raise self._elsewhere("report")
+
+    def plot(self, name: str | None = None) -> Any:
+        """Refuse: the items are in blocks."""
+        raise self._elsewhere("plot")
+
+    def decide(self, cost_fp: float, cost_fn: float) -> Any:
+        """Refuse: the items are in blocks."""
+        raise self._elsewhere("decide")
+
+    def _elsewhere(self, caller: str) -> InputError:
+        return InputError(f"{caller}: found a result of a Dask cluster; accepted: one that was computed in memory.")
 
     def to_frame(self) -> Any:
         """Return a Dask dataframe with columns ``initial`` and ``prediction``, or such a column for each class."""
@@ -145,26 +107,27 @@ class DistributedDenoised:
         """Return the predictions in memory."""
         return self.predictions.compute(**self._scheduler)
 
-    def to_parquet(self, folder: str | Path) -> Path:
+    def to_parquet(self, folder: str | Path, ids: tuple[str, Sequence[Any]] | None = None) -> Path:
         """Write one Parquet file per block, ``part-00000.parquet`` and so on, and return the folder.
 
-        Workers write; the folder must be one that they see. Columns are ``initial`` and ``prediction``, after the ids
-        if the predictions came with some.
+        Workers write; the folder must be one that they see, and new or empty, but for what a killed process left of its
+        parts. Columns are ``initial`` and ``prediction``, after the ids if there are some: their name, and those of
+        each block.
         """
         import dask
         from dask import delayed
 
         folder = Path(folder).resolve()
-        folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()):
+        if not is_free(folder, PARTS):
             raise InputError(f"folder: {str(folder)!r} is not empty; accepted: a new or an empty folder.")
-        name, ids = self.ids if self.ids is not None else ("id", [None] * len(self.initial.chunks[0]))
-        parts = zip(self.initial.to_delayed().ravel(), self.predictions.to_delayed().ravel(), ids, strict=True)
+        name, own = ("id", [None] * len(self.initial.chunks[0])) if ids is None else ids
+        parts = zip(self.initial.to_delayed().ravel(), self.predictions.to_delayed().ravel(), own, strict=True)
         titles = self._columns()
         tasks = [
             delayed(_write_part)(folder / f"part-{k:05d}.parquet", name, titles, *part) for k, part in enumerate(parts)
         ]
-        dask.compute(*tasks, **self._scheduler)
+        with filling(folder, PARTS):
+            dask.compute(*tasks, **self._scheduler)
         return folder
 
     @property
@@ -172,8 +135,16 @@ class DistributedDenoised:
         return {"scheduler": "threads" if self.client is None else self.client}
 
 
-# When somebody asks for it, as long as there is a cluster.
-setattr(DistributedDenoised, "dependence", WhenAsked("_dependence"))  # noqa: B010
+def while_connected(name: str, client: Any, compute: Callable[[], Any] | None) -> Callable[[], Any] | None:
+    """Return a function that computes something on a cluster, and complains if that ended with the call."""
+
+    def ended() -> Any:
+        raise InputError(
+            f"{name}: found a result whose cluster ended with the call; accepted: one of a client that was given "
+            "to tupi.denoise, and that is still connected."
+        )
+
+    return ended if client is None and compute is not None else compute
 
 
 def _sets(rows: Array, level: float, known: tuple[Any, ...]) -> Array:

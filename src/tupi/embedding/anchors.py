@@ -10,19 +10,20 @@ items and a small matrix:
 - the kernel of such functions, the low pass twice: U M U^T with M = c (B + (1 + c) B^2) / (1 + c)^2, beside a multiple
   of the identity that says nothing about other items and is left out.
 
-A new item has its own row of Z, and nothing else changes. Here are anchors and Z; `tupi.embedding.anchor_graph` has the
-small matrices.
+A new item has its own row of Z, and nothing else changes.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import blas, cho_factor, cho_solve, lapack
 
-from tupi.runtime.compiling import compiled
+from tupi.embedding.anchor_loops import gather, nearest, overlaps, quadratic, scatter
 from tupi.runtime.threads import in_order
 
 MOST = 2000  # anchors: of up to so many items, each is one
@@ -30,8 +31,9 @@ NEAREST = 30  # anchors of an item
 WIDTH = 0.2  # of the Gaussian weights, in squared distances to the last of these
 ROUNDS = 5  # of k-means
 IN_CACHE = 1 << 18  # distances that are computed at once
-LANES, HALVINGS = 128, 8  # by which a bound of the least entries of a row is found
 FAINT = 1e-3  # a share of other items in an average below this is rounding
+TILE = 256  # rows and columns of a table that are mirrored at once
+Precision = TypeVar("Precision", bound=np.floating)
 Array = NDArray[np.floating]
 
 
@@ -81,19 +83,27 @@ class Near:
 
     def gather(self, table: Array) -> NDArray[np.float64]:
         """Return Z table."""
-        return _gather(self.numbers, self.weights, np.ascontiguousarray(table, np.float64))
+        found = np.zeros((len(self.numbers), table.shape[1]))
+        gather(self.numbers, self.weights, np.ascontiguousarray(table, np.float64), found)
+        return found
 
     def scatter(self, columns: Array, a: int) -> NDArray[np.float64]:
         """Return Z^T columns, for a anchors."""
-        return _scatter(self.numbers, self.weights, np.ascontiguousarray(columns, np.float64), a)
+        found = np.zeros((a, columns.shape[1]))
+        scatter(self.numbers, self.weights, np.ascontiguousarray(columns, np.float64), found)
+        return found
 
     def shared(self, a: int) -> NDArray[np.float64]:
         """Return the lower triangle of Z^T Z; those of several items add up before `mirrored` fills in the upper."""
-        return _shared(self.numbers, self.weights, a)
+        found, s = np.zeros((a, a)), self.numbers.shape[1]
+        overlaps(self.numbers, self.weights, np.empty(s, np.uint32), np.empty(s), found)
+        return found
 
     def diagonal(self, table: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return the diagonal of Z table Z^T, for a symmetric table."""
-        return _quadratic(self.numbers, self.weights, table)
+        found = np.zeros(len(self.numbers))
+        quadratic(self.numbers, self.weights, table, found)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,131 +230,111 @@ def equal_below(distances: Array) -> float:
     return 2.0**-33 if distances.dtype == np.float64 else 2.0**-16
 
 
-@compiled()
-def nearest(distances, count, step):  # type: ignore[no-untyped-def]
-    """Return the positions of the smallest entries in each row, ascending, and these; of equal ones the first.
+def compile_all(single: bool) -> None:
+    """Compile everything here by calling it once, so that nobody has to wait for it in the middle of something else.
 
-    They are rounded to multiples of a step: what differs by less is equal, and rounding errors decide nothing.
+    Distances are in single or in double precision; what a call does not need is not compiled for it.
     """
-    n, a = distances.shape
-    near = np.zeros((n, count), np.int32)
-    found = np.full((n, count), np.inf)
-    least = np.empty(LANES, distances.dtype)
-    within = np.empty(a + 1, np.int32)
-    for i in range(n):
-        bound = distances.dtype.type(_bound(distances[i], count, least) + 2 * step)
-        m = 0
-        for j in range(a):  # without a branch, which nobody could foretell
-            within[m] = j
-            m += distances[i, j] <= bound
-        for j in within[:m]:
-            d = np.floor(distances[i, j] / step + 0.5) * step
-            if d < found[i, count - 1]:
-                k = count - 1
-                while k > 0 and found[i, k - 1] > d:
-                    found[i, k] = found[i, k - 1]
-                    near[i, k] = near[i, k - 1]
-                    k -= 1
-                found[i, k] = d
-                near[i, k] = j
-    return near, found
-
-
-@compiled(no_cpython_wrapper=True)
-def _bound(row, count, least):  # type: ignore[no-untyped-def]
-    """Return a number that at least ``count`` entries of a row do not exceed, and few more; infinite if they are few.
-
-    Each of `LANES` lanes has every so many-th entry. A number that the least entries of ``count`` lanes do not exceed
-    is found by halving.
-    """
-    a = len(row)
-    if count >= LANES or a < 2 * LANES:
-        return np.inf
-    least[:] = row[:LANES]
-    for start in range(LANES, a - LANES + 1, LANES):
-        for j in range(LANES):
-            least[j] = min(least[j], row[start + j])
-    low = least.min()
-    high, finite = low, 0
-    for d in least:
-        if d < np.inf:
-            high, finite = max(high, d), finite + 1
-    if finite < count:
-        return np.inf
-    half = row.dtype.type(0.5)  # everything stays in the precision of the row, which is faster
-    for _ in range(HALVINGS):
-        middle, below = (low + high) * half, 0
-        for d in least:
-            below += d <= middle
-        if below >= count:
-            high = middle
-        else:
-            low = middle
-    return high
-
-
-@compiled()
-def _gather(near, weights, table):  # type: ignore[no-untyped-def]
-    n, s = near.shape
-    found = np.zeros((n, table.shape[1]))
-    for i in range(n):
-        for k in range(s):
-            for j in range(table.shape[1]):
-                found[i, j] += weights[i, k] * table[near[i, k], j]
-    return found
-
-
-@compiled()
-def _scatter(near, weights, columns, a):  # type: ignore[no-untyped-def]
-    n, s = near.shape
-    found = np.zeros((a, columns.shape[1]))
-    for i in range(n):
-        for k in range(s):
-            for j in range(columns.shape[1]):
-                found[near[i, k], j] += weights[i, k] * columns[i, j]
-    return found
-
-
-@compiled()
-def _shared(near, weights, a):  # type: ignore[no-untyped-def]
-    n, s = near.shape
-    found = np.zeros((a, a))
-    numbers, ordered = np.empty(s, np.uint32), np.empty(s)
-    for i in range(n):
-        for k in range(s):  # by number, so that all that follows is below the diagonal, and runs along its rows
-            j = k
-            while j > 0 and numbers[j - 1] > near[i, k]:
-                numbers[j] = numbers[j - 1]
-                ordered[j] = ordered[j - 1]
-                j -= 1
-            numbers[j] = near[i, k]
-            ordered[j] = weights[i, k]
-        for k in range(s):
-            row = found[numbers[k]]
-            for j in range(k + 1):
-                row[numbers[j]] += ordered[k] * ordered[j]
-    return found
-
-
-@compiled()
-def _quadratic(near, weights, table):  # type: ignore[no-untyped-def]
-    n, s = near.shape
-    found = np.zeros(n)
-    for i in range(n):
-        for k in range(s):
-            total = weights[i, k] * table[near[i, k], near[i, k]]
-            for j in range(k):
-                total += 2 * weights[i, j] * table[near[i, k], near[i, j]]
-            found[i] += weights[i, k] * total
-    return found
-
-
-def compile_all() -> None:
-    """Compile everything here by calling it once, so that nobody has to wait for it in the middle of something else."""
     near = Near(np.zeros((1, 1), np.int32), np.ones((1, 1), np.float32))
-    for kind in (np.float32, np.float64):
-        nearest(np.zeros((1, 1), kind), 1, 1.0)
+    nearest(np.zeros((1, 1), np.float32 if single else np.float64), 1, 1.0)
     near.gather(np.zeros((1, 1)))
     near.scatter(np.zeros((1, 1)), 1)
     near.shared(1)
     near.diagonal(np.zeros((1, 1), np.float32))
+
+
+@dataclass(frozen=True, eq=False)
+class AnchorGraph:
+    """What passes over items have summed up of the graph.
+
+    Attributes
+    ----------
+    sizes : ndarray of shape (a,)
+        Z^T 1, the diagonal of Lam.
+    shared : ndarray of shape (a, a)
+        Z^T Z.
+    """
+
+    sizes: NDArray[np.float64]
+    shared: NDArray[np.float64]
+
+    @property
+    def roots(self) -> NDArray[np.float64]:
+        """Lam^-1/2; zero for an anchor that is nobody's."""
+        return np.divide(1.0, np.sqrt(self.sizes), out=np.zeros_like(self.sizes), where=self.sizes > 0)
+
+    @cached_property
+    def _factors(self) -> dict[float, NDArray[np.float32]]:
+        """What `_factor` has returned."""
+        return {}
+
+    def _factor(self, c: float) -> NDArray[np.float32]:
+        """Return Cholesky's factor of (1 + c) I - c A; its condition is 1 + c, so that single precision will do."""
+        if c not in self._factors:
+            roots = self.roots.astype(np.float32)
+            A = self.shared.astype(np.float32)
+            A *= roots
+            A *= (-np.float32(c) * roots)[:, None]
+            A[np.diag_indices_from(A)] += np.float32(1 + c)
+            # It is symmetric: its transpose is the same, in the order that LAPACK wants.
+            self._factors[c] = cho_factor(A.T, lower=True, overwrite_a=True, check_finite=False)[0]
+        return self._factors[c]
+
+    def low_pass(self, sums: NDArray[np.float64], c: float) -> NDArray[np.float64]:
+        """Return b with which (I + c (I - W))^-1 f = f / (1 + c) + Z b, given Z^T f."""
+        roots = self.roots[:, None]
+        solved = cho_solve((self._factor(c), True), (roots * sums).astype(np.float32), check_finite=False)
+        return np.asarray(c / (1 + c) * roots * solved, float)
+
+    def kernel(self, c: float) -> GraphKernel:
+        """Return Lam^-1/2 M Lam^-1/2, between whose rows and columns Z gives the kernel of two items."""
+        return GraphKernel(self._factor(c), (self.roots * np.sqrt(c) / (1 + c)).astype(np.float32), c)
+
+
+@dataclass(frozen=True, eq=False)
+class GraphKernel:
+    """A kernel of the graph between anchors: D (B + (1 + c) B^2) D, with B = (L L^T)^-1 and a diagonal D.
+
+    Attributes
+    ----------
+    factor : ndarray of shape (a, a)
+        L, the lower triangle.
+    roots : ndarray of shape (a,)
+        The diagonal of D.
+    c : float
+        The strength of the low pass.
+    """
+
+    factor: NDArray[np.float32]
+    roots: NDArray[np.float32]
+    c: float
+
+    def times(self, columns: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the kernel times columns, without the kernel: for few columns that is many times as fast."""
+        once = cho_solve((self.factor, True), self.roots[:, None] * columns, check_finite=False)
+        twice = cho_solve((self.factor, True), once, check_finite=False)
+        return np.asarray(self.roots[:, None] * (once + np.float32(1 + self.c) * twice))
+
+    def scaled(self, factor: float) -> GraphKernel:
+        """Return the kernel times a positive factor."""
+        return replace(self, roots=self.roots * np.float32(np.sqrt(factor)))
+
+    @cached_property
+    def table(self) -> NDArray[np.float32]:
+        """The whole kernel, shape (a, a)."""
+        B = mirrored(lapack.spotri(self.factor, lower=True)[0])
+        M = mirrored(blas.ssyrk(np.float32(1 + self.c), B, beta=1.0, c=B.copy(order="F"), lower=True, overwrite_c=True))
+        M *= self.roots
+        M *= self.roots[:, None]
+        return M
+
+
+def mirrored(lower: NDArray[Precision]) -> NDArray[Precision]:
+    """Return a symmetric table, given its lower triangle; what is above is not looked at."""
+    found = lower.copy()
+    for start in range(0, len(lower), TILE):  # by tiles, of which the cache holds two
+        for end in range(start, len(lower), TILE):
+            tile = np.s_[end : end + TILE, start : start + TILE]
+            part = lower[tile] if end > start else np.tril(lower[tile]) + np.tril(lower[tile], -1).T
+            found[tile[::-1]] = part.T
+    return found

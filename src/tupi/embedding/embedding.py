@@ -9,11 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.blocks.home import Home, Rows, reads_views, uses_threads
-from tupi.blocks.memory import Held, Memory, Scratch
-from tupi.embedding.basis import SAMPLE, basis_points, sample_view, sample_views
-from tupi.embedding.diffusion import N_NEIGHBORS, TIME, diffusion_features, diffusion_matrix
-from tupi.embedding.gaussian import check_bandwidth, inverse_root, kernel_matrix, squared_bandwidth
+from tupi.blocks.home import Held, Home, Memory, Rows, Scratch, reads_views, uses_threads
+from tupi.embedding.gaussian import (
+    SAMPLE,
+    basis_points,
+    check_bandwidth,
+    inverse_root,
+    kernel_matrix,
+    normalized_kernel,
+    sample_view,
+    sample_views,
+    squared_bandwidth,
+)
+from tupi.embedding.graphs import N_NEIGHBORS, TIME, diffusion_features, diffusion_matrix
 from tupi.inputs.views import BLOCK, View
 from tupi.runtime.errors import InputError, nearest
 from tupi.runtime.storage import aligned
@@ -100,7 +108,7 @@ class Embedding:
     home : Home
         Where the items are.
     blocks : list
-        Kept with them: the rows of [phi_1, ..., phi_m], see `tupi.blocks.memory`.
+        Kept with them: the rows of [phi_1, ..., phi_m], see `tupi.blocks.home`.
     """
 
     names: tuple[str, ...]
@@ -146,6 +154,7 @@ def embed(
     items: NDArray[np.int64] | None = None,
     progress: Callable[[str], None] | None = None,
     limit: int | None = None,
+    features: Callable[[Matrix, EmbeddingOptions], GaussianFeatures] | None = None,
 ) -> Embedding:
     """Embed views.
 
@@ -163,11 +172,13 @@ def embed(
         Called with the name of each view.
     limit : int, optional
         Bytes that the factors may take in memory; beyond, they go to a temporary file.
+    features : callable, optional
+        Makes the features of a view from a sample of its rows; `GaussianFeatures` by default.
     """
     items = np.arange(views[0].n) if items is None else items
     names, known = tuple(view.name for view in views), {}
     if options.kernel == "gaussian":
-        maps: list[Any] = gaussian_maps(Memory(views, np.sort(items)), names, options, progress)
+        maps: list[Any] = gaussian_maps(Memory(views, np.sort(items)), names, options, progress, features)
     else:
         for i, view in enumerate(views):
             if progress is not None:
@@ -182,14 +193,18 @@ def embed(
 
 
 def gaussian_maps(
-    home: Home, names: Sequence[str], options: EmbeddingOptions, progress: Callable[[str], None] | None = None
+    home: Home,
+    names: Sequence[str],
+    options: EmbeddingOptions,
+    progress: Callable[[str], None] | None = None,
+    features: Callable[[Matrix, EmbeddingOptions], GaussianFeatures] | None = None,
 ) -> list[GaussianFeatures]:
     """Return the features of each view, found from a sample of the items."""
-    maps = []
+    maps, made = [], GaussianFeatures if features is None else features
     for name, sample in zip(names, sample_views(home, SAMPLE, options.scaling), strict=True):
         if progress is not None:
             progress(name)
-        maps.append(GaussianFeatures(sample, options))
+        maps.append(made(sample, options))
     return maps
 
 
@@ -219,7 +234,7 @@ def embed_blocks(
     options : EmbeddingOptions
         How.
     store : callable
-        Turns the rows of a block into what it keeps, see `tupi.blocks.memory`.
+        Turns the rows of a block into what it keeps, see `tupi.blocks.home`.
     known : dict of int to ndarray, optional
         Features of some views that were computed for all items at once, NaN for items that lack the view.
     """
@@ -366,28 +381,3 @@ def exact_kernel(view: View, options: EmbeddingOptions) -> Matrix:
     everywhere = np.zeros((view.n, view.n))
     everywhere[np.ix_(items, items)] = normalized_kernel(K, options.normalization)
     return everywhere
-
-
-def centered(K: Matrix) -> Matrix:
-    """Return C K C with C = I - 11^T/n."""
-    return K - K.mean(axis=0)[None, :] - K.mean(axis=1)[:, None] + K.mean()
-
-
-def normalized_kernel(K: Matrix, normalization: str = "supplement") -> Matrix:
-    """Return C K C / ||C K C||_F (label ``e:normalization``), or C K C / ||K C||_F as in the paper's main text."""
-    return centered(K) / np.linalg.norm(measured_part(K, normalization))
-
-
-def measured_part(K: Matrix, normalization: str) -> Matrix:
-    """Return the matrix by whose norm a kernel is divided: C K C, or K C.
-
-    The paper's main text divides by ||K C||_F and its supplement by ||C K C||_F. Inner products tr(K~ L~) hold C K C in
-    both cases, since C is its own square.
-    """
-    return centered(K) if normalization == "supplement" else K - K.mean(axis=1)[:, None]
-
-
-def normalized_factor(phi: Matrix) -> Matrix:
-    """Return C phi scaled so that ||phi^T phi||_F = 1: the factor of `normalized_kernel`."""
-    phi = phi - phi.mean(axis=0)
-    return phi / np.sqrt(np.linalg.norm(phi.T @ phi))

@@ -1,17 +1,25 @@
-"""Neighbour graphs of items: four ways to weigh the edges, the Laplacian, and what is solved on it."""
+"""Neighbour graphs of items: four ways to weigh the edges, the Laplacian, and what is solved on it.
+
+Diffusion kernels are heat on the neighbour graph of a view, K = exp(-time L) with L the normalised Laplacian.
+"""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.sparse.linalg import eigsh
 
 from tupi.embedding.neighbors import nearest_points, one_view
-from tupi.embedding.sparse_solve import conjugate_gradients
 
 SMALLEST_WIDTH = 1e-12  # of an item whose neighbours all coincide with it
+TIME = 5.0
+N_NEIGHBORS = 10
+MAX_ITER = 10_000
 Array = NDArray[np.float64]
 
 
@@ -169,3 +177,102 @@ def _sparse(indices: NDArray[np.int32], values: Array) -> sp.csr_array:
     matrix = sp.csr_array((values.ravel(), indices.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
     matrix.eliminate_zeros()
     return matrix
+
+
+def normalized_adjacency(X: NDArray[np.float64], n_neighbors: int = N_NEIGHBORS) -> sp.csr_array:
+    """Return D^(-1/2) W D^(-1/2) of the neighbour graph; the normalised Laplacian is I minus this."""
+    graph = product_width_graph(nearest_rows(X, n_neighbors))
+    root = sp.diags_array(1.0 / np.sqrt(np.maximum(graph.degrees, np.finfo(float).tiny)))
+    return sp.csr_array(root @ graph.weights @ root)
+
+
+def shared_by_equals(X: NDArray[np.float64], vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return vectors with the mean over equal rows of ``X`` in each of these rows.
+
+    Of two equal items, a third one may have only one among its neighbours, so that the graph tells them apart.
+    """
+    _, which, counts = np.unique(X, axis=0, return_inverse=True, return_counts=True)
+    if len(counts) == len(X):
+        return vectors
+    members = sp.csr_array((np.ones(len(X)), which.ravel(), np.arange(len(X) + 1)), shape=(len(X), len(counts)))
+    sums: NDArray[np.float64] = np.asarray(members.T @ vectors)
+    return (sums / counts[:, None])[which.ravel()]
+
+
+def diffusion_features(
+    X: NDArray[np.float64], rank: int, n_neighbors: int = N_NEIGHBORS, time: float = TIME
+) -> NDArray[np.float64]:
+    """Return phi with phi phi^T the best rank-``rank`` part of the diffusion kernel.
+
+    phi_j = exp(-time mu_j / 2) v_j for the ``rank`` smallest eigenvalues mu_j of the normalised Laplacian.
+    """
+    adjacency = normalized_adjacency(X, n_neighbors)
+    n = len(X)
+    if rank >= n - 1:
+        values, vectors = np.linalg.eigh(adjacency.toarray())
+    else:
+        # The start vector is the same for every item order, so the result is, up to the solver's tolerance.
+        start = np.asarray(adjacency @ np.ones(n)) + X[:, 0]
+        values, vectors = eigsh(adjacency, k=rank, which="LA", v0=start, tol=1e-10)
+    return shared_by_equals(X, vectors[:, -rank:]) * np.exp(-0.5 * time * (1.0 - values[-rank:]))
+
+
+def diffusion_matrix(X: NDArray[np.float64], n_neighbors: int = N_NEIGHBORS, time: float = TIME) -> NDArray[np.float64]:
+    """Return the whole diffusion kernel matrix, O(n^2) memory and O(n^3) time."""
+    values, vectors = np.linalg.eigh(normalized_adjacency(X, n_neighbors).toarray())
+    vectors = shared_by_equals(X, vectors)
+    return (vectors * np.exp(-time * (1.0 - values))) @ vectors.T
+
+
+def conjugate_gradients(
+    times: Callable[[Array], Array],
+    diagonal: Array,
+    B: Array,
+    start: Array | None = None,
+    tol: float = 1e-10,
+    max_iter: int | None = None,
+) -> Array:
+    """Solve A X = B for a positive definite A, preconditioned by its diagonal (Jacobi).
+
+    Only products with A are needed, so memory grows with the number of items. Columns of B are solved side by side:
+    one pass over A serves all of them.
+
+    Parameters
+    ----------
+    times : callable
+        V -> A V for V of the shape of B.
+    diagonal : ndarray of shape (n,)
+        The diagonal of A.
+    B : ndarray of shape (n,) or (n, c)
+        The right-hand side, or several.
+    start : ndarray of the shape of B, optional
+        Where to begin; zero by default. What no right-hand side reaches then stays exactly zero.
+    tol : float
+        Stop when every column's residual is below this share of its right-hand side, both in the norm of the
+        inverse diagonal.
+    max_iter : int, optional
+        Iterations after which an inexact solution is good enough. None: many, and falling short is warned of.
+    """
+    inverse = (1.0 / diagonal).reshape(-1, *(1,) * (B.ndim - 1))
+    X = np.zeros_like(B) if start is None else start.astype(np.float64)
+    R = B.copy() if start is None else B - times(X)
+    Z = inverse * R
+    target = tol**2 * np.einsum("i...,i...->...", B, inverse * B)
+    energy = np.einsum("i...,i...->...", R, Z)
+    P = Z
+    for _ in range(MAX_ITER if max_iter is None else max_iter):
+        if np.all(energy <= target):
+            return X
+        product = times(P)
+        curvature = np.einsum("i...,i...->...", P, product)
+        # A column that is solved exactly has no direction left; it must not divide zero by zero.
+        size = np.divide(energy, curvature, out=np.zeros_like(energy), where=curvature > 0)
+        X += size * P
+        R -= size * product
+        Z = inverse * R
+        previous, energy = energy, np.einsum("i...,i...->...", R, Z)
+        P = Z + np.divide(energy, previous, out=np.zeros_like(energy), where=previous > 0) * P
+    if max_iter is None:
+        message = f"Conjugate gradients stopped after {MAX_ITER} iterations short of tol={tol:g}."
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
+    return X

@@ -8,19 +8,26 @@ number that method ``"tupi"`` has by default. `view_dependence` gives it for vie
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaincc
 
-from tupi.embedding.basis import basis_points, sample_view
-from tupi.embedding.embedding import Embedding, EmbeddingOptions, Moments, centered, check_rank
-from tupi.embedding.gaussian import PredictionKernel, alignment, kernel_matrix, nystrom_features, squared_bandwidth
-from tupi.inputs.checks import check_seed
+from tupi.embedding.embedding import Embedding, EmbeddingOptions, Moments, check_rank
+from tupi.embedding.gaussian import (
+    PredictionKernel,
+    alignment,
+    basis_points,
+    centered,
+    kernel_matrix,
+    nystrom_features,
+    sample_view,
+    squared_bandwidth,
+)
+from tupi.inputs.features import as_encoded
+from tupi.inputs.numbers import check_seed
 from tupi.inputs.types import Table
-from tupi.inputs.views import BLOCK, View, as_encoded, check_impute
+from tupi.inputs.views import BLOCK, View, check_impute
 from tupi.runtime.errors import InputError, nearest
 
 ESTIMATORS = ("biased", "unbiased")
@@ -196,65 +203,3 @@ def unbiased_from_factors(phi: Matrix, psi: Matrix) -> float:
     products = np.sum((phi.T @ psi) ** 2) - k @ kl
     total = products + K_rows.sum() * L_rows.sum() / ((n - 1) * (n - 2)) - 2 / (n - 2) * (K_rows @ L_rows)
     return float(total / (n * (n - 3)))
-
-
-@dataclass(frozen=True)
-class KernelMoments:
-    """What a test of independence asks of a centred kernel matrix K of n items.
-
-    Attributes
-    ----------
-    n : int
-        Number of items.
-    squares : float
-        ||K||_F^2.
-    trace : float
-        tr K.
-    diagonal : float
-        sum_k K_kk^2.
-    """
-
-    n: int
-    squares: float
-    trace: float
-    diagonal: float
-
-    @classmethod
-    def of(cls, phi: Matrix) -> KernelMoments:
-        """Return those of K = phi phi^T."""
-        norms = np.einsum("ij,ij->i", phi, phi)
-        return cls(len(phi), float(np.sum((phi.T @ phi) ** 2)), float(norms.sum()), float(norms @ norms))
-
-    @property
-    def beta(self) -> float:
-        """How many columns of equal size would have this trace and norm."""
-        return self.trace**2 / self.squares
-
-    @property
-    def tau(self) -> float:
-        """How far the diagonal is from even, as the variance over permutations sees it."""
-        n, beta = self.n, self.beta
-        diagonal = n * (n + 1) * self.diagonal / self.squares
-        return (n - 1) / ((n - 3) * (n - 1 - beta)) * (diagonal - (n - 1) * (beta + 2))
-
-
-def independence_p_value(phi: Matrix, psi: Matrix) -> float:
-    """Return the p-value of the hypothesis that two sets of features are independent, from centred factors."""
-    x, y = KernelMoments.of(phi), KernelMoments.of(psi)
-    return p_value(float(np.sum((phi.T @ psi) ** 2) / np.sqrt(x.squares * y.squares)), x, y)
-
-
-def p_value(statistic: float, x: KernelMoments, y: KernelMoments) -> float:
-    """Return the p-value of a normalised HSIC under independence.
-
-    The statistic is the RV coefficient of the two kernels. Over all permutations of the items its mean and variance
-    have a closed form (Kazi-Aoual et al. 1995; Josse et al. 2008), to which a gamma distribution is fitted, so nothing
-    is sampled.
-    """
-    n = x.n
-    mean = np.sqrt(x.beta * y.beta) / (n - 1)
-    variance = 2 * (n - 1 - x.beta) * (n - 1 - y.beta) / ((n + 1) * (n - 1) ** 2 * (n - 2))
-    variance *= 1 + (n - 3) / (2 * n * (n - 1)) * x.tau * y.tau
-    if not variance > 0:  # a kernel that is a multiple of the centring matrix: every permutation gives the same value
-        return 1.0
-    return float(gammaincc(mean**2 / variance, max(statistic, 0.0) * mean / variance))

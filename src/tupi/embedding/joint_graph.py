@@ -7,6 +7,7 @@ over the views that both items have, and scaled up to all of them; items that sh
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -55,3 +56,24 @@ def side_by_side(views: Sequence[View], items: NDArray[np.int64], dtype: type = 
         present.append(has)
     offsets = np.cumsum([0, *(block.shape[1] for block in blocks)])
     return ViewPoints(np.hstack(blocks), np.column_stack(present), offsets)
+
+
+def joint_view(prepared: Prepared, news: NDArray[np.float64] | None = None) -> View:
+    """Return the views side by side as one view of the items that take part.
+
+    Each contributes the same mean squared distance whatever its dimension, as in `tupi.embedding.joint_graph`. Where an
+    item lacks a view it is put at the view's mean.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        The problem.
+    news : ndarray of shape (m,), optional
+        What each view has beyond the predictions, from 0 to 1; its share in squared distances is multiplied by this.
+    """
+    points = joint_points(prepared)
+    columns = np.array(points.columns, np.float64)
+    if news is not None and news.any():
+        for share, (start, stop) in zip(news, itertools.pairwise(points.offsets), strict=True):
+            columns[:, start:stop] *= np.sqrt(share)
+    return View("all views", columns)

@@ -4,7 +4,7 @@ That distance is the maximum mean discrepancy (MMD); its square is the HSIC of t
 factor. If membership has nothing to do with the rows, so that they could as well be dealt out to the two samples at
 random, the square is a sum of chi-square variables, one for each direction in the space of the kernel and weighted by
 the variance of all rows along it. A chi-square distribution with the same mean, variance and skewness gives the
-p-value, so nothing is sampled. (The gamma distribution of `tupi.embedding.hsic.p_value` lacks the skewness, which
+p-value, so nothing is sampled. (The gamma distribution of `tupi.embedding.relevance.p_value` lacks the skewness, which
 matters for small p-values.)
 """
 
@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc
 
-from tupi.embedding.basis import basis_points, in_canonical_order
-from tupi.embedding.gaussian import nystrom_features, squared_bandwidth
-from tupi.inputs.checks import Statistics, standardized
+from tupi.embedding.gaussian import basis_points, in_canonical_order, nystrom_features, squared_bandwidth
+from tupi.inputs.views import Statistics, standardized
 
 RANK = 50  # basis points of the kernel
 Array = NDArray[np.float64]

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tupi.inputs.ids import check_pairs_left, check_unique, few, match
 from tupi.inputs.labels import Labels, Pairs, Values, entries, implied_pairs
-from tupi.inputs.numbers import PANDAS, as_numbers, as_pandas, is_masked, library_of, unmasked
+from tupi.inputs.numbers import PANDAS, as_numbers, as_pandas, as_plain, is_masked, library_of
 from tupi.inputs.raters import Opinions, weighed_classes, weighed_values
 from tupi.runtime.errors import InputError
 
@@ -103,35 +103,43 @@ def _together(
 
 def _one_after_another(values: list[Values]) -> Values:
     """Return several lists of values as one."""
-    index, known = (
-        np.concatenate([np.asarray(as_pandas(f"labels.{name}", getattr(one, name)), object) for one in values])
-        for name in ("index", "values")
-    )
-    if not any(isinstance(item, str) for item in index):
-        index = np.concatenate([np.asarray(one.index) for one in values])
-    sizes = [len(np.asarray(one.index)) for one in values]
+    if any(is_masked(one.index) for one in values):
+        raise InputError("labels.index: found masked positions; accepted: those of labelled items alone.")
+    items = [_entries_of("index", one.index) for one in values]
+    sizes = [len(one) for one in items]
+    known = [_entries_of("values", one.values, size) for one, size in zip(values, sizes, strict=True)]
     rest: dict[str, Any] = {"weights": None, "raters": None}
     for name, usual in (("weights", 1.0), ("raters", "")):
-        if any(getattr(one, name) is not None for one in values):
-            given = [
-                np.full(size, usual, object) if (part := getattr(one, name)) is None else np.asarray(part, object)
-                for one, size in zip(values, sizes, strict=True)
-            ]
-            rest[name] = np.concatenate(given)
-    return Values(index, known, **rest)
+        given = [getattr(one, name) for one in values]
+        if any(part is not None for part in given):
+            parts = zip(given, sizes, strict=True)
+            rest[name] = np.concatenate(
+                [
+                    np.full(size, usual, object) if part is None else _entries_of(name, part, size)
+                    for part, size in parts
+                ]
+            )
+    if any(isinstance(item, str) for one in items for item in one):
+        items = [one.astype(object) for one in items]
+    masks = [np.ma.getmaskarray(one.values) if is_masked(one.values) else np.zeros(len(one.values)) for one in values]
+    said = np.ma.masked_array(np.concatenate([one.astype(object) for one in known]), np.concatenate(masks))
+    return Values(np.concatenate(items), said, **rest)
 
 
-def _one_dimensional(labels: Any) -> Array:
+def _entries_of(name: str, given: Any, size: int | None = None) -> Array:
+    """Return one part of some labels, missing what is masked; complain unless there is as much of it as asked for."""
+    found = _one_dimensional(as_pandas(f"labels.{name}", given), f"labels.{name}")
+    if size is not None and len(found) != size:
+        raise InputError(f"labels.{name}: found {len(found)} for {size} item(s); accepted: one for each.")
+    return found
+
+
+def _one_dimensional(labels: Any, called: str = "labels") -> Array:
     # Nullable and categorical columns become plain objects; numbers among them are converted later.
-    if isinstance(labels, (pd.Series, pd.Index)):
-        array = labels.astype(object).to_numpy()
-    else:
-        try:
-            array = unmasked(labels)
-        except ValueError:
-            raise InputError("labels: found rows of different lengths; accepted: a one-dimensional array.") from None
+    column = isinstance(labels, (pd.Series, pd.Index))
+    array = labels.astype(object).to_numpy() if column else as_plain(called, labels)
     if array.ndim != 1:
-        raise InputError(f"labels: found an array of shape {array.shape}; accepted: a one-dimensional array.")
+        raise InputError(f"{called}: found an array of shape {array.shape}; accepted: a one-dimensional array.")
     return array
 
 
@@ -175,7 +183,7 @@ def _rest(labels: Values | Pairs, known: NDArray[np.bool_]) -> dict[str, Any]:
 def _text_ids(name: str, items: Any, index: pd.Index | None) -> pd.Index | None:
     """Return items as ids if they are text, which needs an index of predictions; None for positions."""
     items = as_pandas(name, items)
-    array = np.asarray(items)
+    array = as_plain(name, items)
     if is_masked(items) or array.ndim != 1 or not any(isinstance(one, str) for one in array.tolist()):
         return None
     if index is None:
@@ -189,7 +197,7 @@ def _text_ids(name: str, items: Any, index: pd.Index | None) -> pd.Index | None:
 def _positions(name: str, index: ArrayLike, n: int) -> NDArray[np.int64]:
     if is_masked(index):
         raise InputError(f"{name}: found masked positions; accepted: those of labelled items alone.")
-    array = np.asarray(index)
+    array = as_plain(name, index)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise InputError(f"{name}: found {array.dtype} of shape {array.shape}; accepted: a list of item positions.")
     array = array.astype(np.int64)
@@ -335,12 +343,12 @@ def _names(raters: Any, size: int) -> Array | None:
     """Return who gave each label as text; unnamed raters are one, whose name is empty."""
     if raters is None:
         return None
-    found = pd.Series(np.asarray(as_pandas("labels.raters", raters), object), dtype=object)
-    if found.shape != (size,):
+    names = as_plain("labels.raters", as_pandas("labels.raters", raters)).astype(object)
+    if names.shape != (size,):
         raise InputError(
-            f"labels.raters: found shape {found.shape} for {size} labels; accepted: one name for each label."
+            f"labels.raters: found shape {names.shape} for {size} labels; accepted: one name for each label."
         )
-    return found.fillna("").astype(str).str.strip().to_numpy(dtype=str)
+    return pd.Series(names, dtype=object).fillna("").astype(str).str.strip().to_numpy(dtype=str)
 
 
 def _one_per_item(labels: Values, classes: bool) -> Values:

@@ -1,12 +1,18 @@
-"""Which column of class scores a label means: by the columns' names where they have any, by position elsewhere."""
+"""Which column of class scores a label means: by the columns' names where they have any, by position elsewhere.
+
+One probability per item is classification with two classes, of which the predictions say how likely the second is.
+Methods see two columns of class probabilities, [1 - p, p]: `expand` makes them, and `collapse` brings back p.
+"""
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from tupi.inputs.numbers import as_numbers, check_real
@@ -14,6 +20,11 @@ from tupi.runtime.errors import InputError
 
 SHOWN = 10  # names in a message
 AMBIGUOUS = -1
+SHOWN_VALUES = 5  # in a message
+# What people call the class that a probability is about, and the other one. Of two other names the greater is positive.
+POSITIVE = frozenset({"yes", "y", "true", "t", "positive", "pos", "success"})
+NEGATIVE = frozenset({"no", "n", "false", "f", "negative", "neg", "failure"})
+Array = NDArray[np.float64]
 
 
 def check_names(names: Sequence[Any]) -> None:
@@ -83,3 +94,88 @@ def plain_name(name: Any) -> Any:
         if number.is_integer():
             return int(number)
     return str(name)
+
+
+def expand(probabilities: Array) -> Array:
+    """Return probabilities of the positive class, shape (n,), as those of both classes: columns [1 - p, p]."""
+    return np.column_stack([1 - probabilities, probabilities])
+
+
+def collapse(columns: Array) -> Array:
+    """Return the probability of the positive class from two columns of class probabilities."""
+    return np.ascontiguousarray(columns[:, 1])
+
+
+def check_probabilities(values: Array) -> None:
+    """Complain about numbers that are no probabilities; whether they are finite was checked before."""
+    bad = np.flatnonzero((values < 0) | (values > 1))
+    if bad.size:
+        raise InputError(
+            f"predictions: found {values[bad[0]]:g} (item {bad[0]}) in one column for task 'classification'; accepted: "
+            "one probability per item, from 0 to 1, or a column per class. Scores on any other scale are for task "
+            "'ranking'."
+        )
+
+
+class TwoClasses:
+    """Numbers of two classes, 0 and 1, from labels with two values of any kind.
+
+    The positive class, 1, is the one that the predictions are called by; else the one that is so by convention, such as
+    "yes"; else the greater, which 1 and True are beside 0 and False.
+
+    Parameters
+    ----------
+    called : object
+        The name of the column of predictions, if it has one. The number 0 is none: pandas calls so what has no
+        name.
+
+    Attributes
+    ----------
+    names : tuple or None
+        The negative and the positive class as the labels have them; None before labels were seen.
+    """
+
+    def __init__(self, called: Any = None) -> None:
+        self.called = None if isinstance(called, int) and called == 0 else called
+        self.names: tuple[Any, Any] | None = None
+
+    def __call__(self, values: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the class number of each label; those of a single value are all zero."""
+        if values.dtype.kind in "Mmc":
+            check_real("labels", values.dtype)
+        listed = values.tolist()
+        if pd.isna(values).any() or not all(isinstance(value, Hashable) for value in listed):
+            raise InputError("labels: found an entry without a value; accepted: one of two values for each label.")
+        # 1, 1.0, True and "1" are one value, which is called as it came first.
+        found = {plain_name(value): value for value in reversed(listed)}
+        if len(found) > 2:
+            shown = ", ".join(sorted(repr(_name(value)) for value in found.values())[:SHOWN_VALUES])
+            more = ", ..." if len(found) > SHOWN_VALUES else ""
+            raise InputError(
+                f"labels: found {len(found)} different values ({shown}{more}) for one "
+                "probability per item; accepted: two values, or predictions with a column per class."
+            )
+        forms = sorted(found, key=self._rank)
+        if len(forms) == 2:
+            self.names = _name(found[forms[0]]), _name(found[forms[1]])
+        return np.array([forms.index(plain_name(value)) for value in listed], np.int64)
+
+    def _rank(self, form: Any) -> tuple[bool, int, bool, Any]:
+        """Return by what classes are put in order, the positive one last; numbers come before text."""
+        text = str(form).strip().casefold()
+        convention = (text in POSITIVE) - (text in NEGATIVE)
+        is_called = self.called is not None and plain_name(self.called) == form
+        is_number = isinstance(form, numbers.Real) or _is_number(text)
+        return is_called, convention, not is_number, float(form) if is_number else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _name(value: Any) -> Any:
+    """Return a label as the name of a class: a whole number without decimals, anything else as it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tupi.inputs.ids import check_unique, few, match
 from tupi.inputs.labels import Labels, Pairs, Values, entries, n_labels, ranks_something
-from tupi.inputs.numbers import as_pandas, is_masked, unmasked
+from tupi.inputs.numbers import as_pandas, as_plain
 from tupi.inputs.sources import Source
 from tupi.inputs.views import View
 from tupi.runtime.errors import InputError
@@ -224,7 +224,7 @@ def as_groups(groups: Any, n: int, index: pd.Index | None) -> Groups | None:
         check_unique("groups", groups.index)
         match("groups", groups.index, index)
         groups = groups.reindex(index)
-    array = np.asarray(unmasked(groups) if is_masked(groups) else groups)
+    array = as_plain("groups", groups)
     if array.ndim != 1 or len(array) != n:
         raise InputError(f"groups: found shape {array.shape} for {n} items; accepted: the group of each item.")
     if len(missing := np.flatnonzero(pd.isna(array))):

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tupi.inputs.binary import check_probabilities, expand
-from tupi.inputs.checks import Statistics, check_finite, check_row_count, check_whole_rows
+from tupi.inputs.classes import check_probabilities, expand
+from tupi.inputs.features import as_matrix, check_row_count, in_order, named_views, table_of_more
 from tupi.inputs.groups import Groups, as_groups
 from tupi.inputs.numbers import as_pandas
 from tupi.inputs.problem import Problem, check_new_predictions, prediction_array
 from tupi.inputs.tables import Encoding
-from tupi.inputs.views import View, as_matrix, called_view, examine, in_order, named_views, table_of_more
+from tupi.inputs.views import Statistics, View, called_view, check_finite, check_whole_rows, examine
 from tupi.runtime.errors import InputError, nearest
 
 FARTHEST = 1e15  # deviations from the earlier items: the square is a number in single precision, too
@@ -307,3 +307,25 @@ def _by_heading(called: str, table: pd.DataFrame, headings: tuple[str, ...]) -> 
         if name not in places:
             raise InputError(f"{called}: has no column {name!r}; accepted: the columns that were there before.")
     return table.iloc[:, [places[name] for name in headings]]
+
+
+@dataclass(frozen=True, eq=False)
+class Foreseen:
+    """What a model says of items that came later.
+
+    Attributes
+    ----------
+    predictions : ndarray of shape (n,) or (n, c)
+        Better predictions, in the input's scale.
+    familiar : ndarray of shape (n,)
+        How much each item is like those that the model was made of: 1 for one that is near them, towards 0 for one that
+        is far from all, which keeps its own prediction to that degree.
+    uncertainty, expected : ndarray of shape (n,), optional
+        The standard deviation of the label of each item and, for ranking by values, the label that it is expected to
+        get.
+    """
+
+    predictions: NDArray[np.float64]
+    familiar: NDArray[np.float64]
+    uncertainty: NDArray[np.float64] | None = None
+    expected: NDArray[np.float64] | None = None

@@ -18,8 +18,9 @@ from pandas.api.types import is_numeric_dtype, is_object_dtype, is_string_dtype
 from tupi.runtime.errors import InputError
 
 REAL = "biuf"  # kinds of dtypes: truth values, whole numbers with and without sign, floating point
-Array: TypeAlias = NDArray[Any]
 PANDAS = "pandas"
+LAST_SEED = 2**32 - 1  # the largest that scikit-learn takes
+Array: TypeAlias = NDArray[Any]
 
 
 def as_numbers(called: str, values: Any) -> Array:
@@ -51,6 +52,14 @@ def as_numbers(called: str, values: Any) -> Array:
         return _from_objects(called, array)
     check_real(called, array.dtype, array)
     return array
+
+
+def as_plain(called: str, values: Any) -> Array:
+    """Return what `unmasked` does of one value for each item or label; complain of rows of different lengths."""
+    try:
+        return unmasked(values)
+    except ValueError:
+        raise InputError(f"{called}: found rows of different lengths; accepted: a one-dimensional array.") from None
 
 
 def is_masked(values: Any) -> bool:
@@ -201,3 +210,11 @@ def _column(column: Any) -> pd.Series:
     if column.dtype in (nw.Date, nw.Duration) or (column.dtype == nw.Datetime and column.dtype.time_zone is None):
         return pd.Series(column.to_numpy())
     return pd.Series(column.to_list(), dtype=object)
+
+
+def check_seed(random_state: Any) -> int:
+    """Return a seed as a whole number; complain about anything else."""
+    whole = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool)
+    if not whole or not 0 <= random_state <= LAST_SEED:
+        raise InputError(f"random_state: found {random_state!r}; accepted: a whole number from 0 to {LAST_SEED}.")
+    return int(random_state)

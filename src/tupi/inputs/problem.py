@@ -11,25 +11,21 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tupi.inputs.binary import TwoClasses, check_probabilities, collapse, expand
 from tupi.inputs.checked_labels import as_labels
-from tupi.inputs.checks import (
-    check_magnitude,
-    check_prediction_shape,
-    check_prediction_values,
-    check_predictions,
-    check_taking_part,
-)
-from tupi.inputs.classes import check_names, class_numbers
+from tupi.inputs.classes import TwoClasses, check_names, check_probabilities, class_numbers, collapse, expand
+from tupi.inputs.features import as_views, named_views, varying
 from tupi.inputs.groups import Groups, Levels, as_groups
 from tupi.inputs.labels import Labels, Pairs, Values
 from tupi.inputs.numbers import PANDAS, as_numbers, as_pandas, library_of
 from tupi.inputs.tables import Encoding
-from tupi.inputs.views import View, as_views, named_views, varying
+from tupi.inputs.views import View
 from tupi.runtime.errors import InputError, nearest
 
 TASKS = ("ranking", "regression", "classification")
 SMALLEST_PROBABILITY = 1e-6  # a zero stands for "hardly ever": its logarithm must stay finite
+MIN_ITEMS = 10
+LARGEST_PREDICTION = 1e305  # differences of larger numbers are not finite
+MAGNITUDES = (1e-100, 1e100)  # of labels, whose squares are summed: beyond, sums are infinite or zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,26 +141,6 @@ class Problem:
         return collapse(predictions) if self.binary else predictions
 
 
-def standardize(
-    columns: NDArray[np.float64], items: NDArray[np.bool_] | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return columns with mean 0 and deviation 1, and how to undo it: ``columns * scale + shift``.
-
-    Only the rows ``items`` count and are returned; None takes all. A column that does not vary becomes zero exactly.
-    Magnitudes from 1e-300 to 1e300 are safe.
-    """
-    rows = columns if items is None else columns[items]
-    unit = np.abs(rows).max(axis=0)
-    unit[unit == 0] = 1.0
-    scaled = rows / unit
-    deviation = scaled.std(axis=0)
-    # The mean of equal numbers may differ from them in the last digit, which would then count as all there is.
-    constant = (scaled == scaled[0]).all(axis=0) | (deviation == 0)
-    center = np.where(constant, scaled[0], scaled.mean(axis=0))
-    deviation[constant] = 1.0
-    return np.where(constant, 0.0, (scaled - center) / deviation), deviation * unit, center * unit
-
-
 def make_problem(
     predictions: Any,
     features: Any,
@@ -217,7 +193,7 @@ def without_views(predictions: Any, labels: Any, task: str, groups: Any = None) 
         n_classes = initial.shape[1]
         checked = _class_labels(labels, len(initial), index, lambda values: class_numbers(values, n_classes, classes))
     else:
-        grouped = as_groups(groups, len(initial), index)
+        grouped = None if groups is None else as_groups(groups, len(initial), index)
         checked = as_labels(labels, len(initial), index, groups=None if grouped is None else grouped.numbers)
         _check_kinds(checked, task)
     if grouped is not None and checked is not None:
@@ -315,3 +291,70 @@ def _class_labels(
     if any(isinstance(one, Pairs) for one in parts):
         raise InputError("labels: found pairs for task 'classification'; accepted: tupi.Values or an array of classes.")
     return as_labels(labels, n, index, convert, before)
+
+
+def check_prediction_shape(shape: tuple[int, ...], task: str) -> None:
+    """Complain about predictions that have too many dimensions for the task, or too few."""
+    if task == "classification":
+        fits = len(shape) == 1 or (len(shape) == 2 and shape[1] >= 2)
+        accepted = "(n,) of probabilities, or (n, c) with c at least 2"
+    else:
+        fits, accepted = len(shape) == 1, "(n,)"
+    if not fits:
+        raise InputError(f"predictions: found shape {shape} for task {task!r}; accepted: shape {accepted}.")
+
+
+def check_predictions(n: int, broken: int, first_broken: int, differ: bool, largest: float) -> None:
+    """Complain about predictions that cannot be used.
+
+    Parameters
+    ----------
+    n : int
+        How many items there are.
+    broken, first_broken : int
+        How many values are NaN or infinite, and the item of the first; any number if there are none.
+    differ : bool
+        Whether the predictions differ between items.
+    largest : float
+        The largest magnitude among them.
+    """
+    if n < MIN_ITEMS:
+        raise InputError(f"predictions: found {n} item(s); accepted: at least {MIN_ITEMS}.")
+    check_prediction_values(broken, first_broken, largest)
+    if not differ:
+        raise InputError("predictions: all are equal; accepted: predictions that differ between items.")
+
+
+def check_prediction_values(broken: int, first_broken: int, largest: float) -> None:
+    """Complain about single predictions that cannot be used; the parameters are those of `check_predictions`."""
+    if broken:
+        raise InputError(
+            f"predictions: {broken} value(s) are NaN or infinite (first at item {first_broken}); "
+            "accepted: finite numbers, none of them missing or masked."
+        )
+    if largest > LARGEST_PREDICTION:
+        raise InputError(
+            f"predictions: found a number of magnitude {largest:.3g}; accepted: at most {LARGEST_PREDICTION:g}."
+        )
+
+
+def check_taking_part(n: int, differ: bool) -> None:
+    """Complain if too few items have features to learn from, or if the predictions of those do not differ."""
+    if n < MIN_ITEMS:
+        raise InputError(f"features: {n} item(s) have any; accepted: features of at least {MIN_ITEMS} items.")
+    if not differ:
+        raise InputError(
+            "predictions: those of the items that have features are all equal; accepted: predictions that differ "
+            "between items."
+        )
+
+
+def check_magnitude(called: str, values: NDArray[Any], why: str = "") -> None:
+    """Complain about numbers of which squares cannot be summed, saying why it matters if that is not plain."""
+    least, most = MAGNITUDES
+    largest = float(np.abs(values).max(initial=0.0))
+    if not least <= largest <= most:
+        raise InputError(
+            f"{called}: the largest magnitude is {largest:.3g}; accepted{why}: from {least:g} to {most:g}, in other "
+            "units if need be."
+        )

@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tupi.inputs.checks import check_row_count
+from tupi.inputs.features import check_row_count, named_views
 from tupi.inputs.new_items import matrix_as_before
 from tupi.inputs.numbers import as_pandas
 from tupi.inputs.problem import Problem
 from tupi.inputs.tables import Encoding
-from tupi.inputs.views import View, called_view, named_views
+from tupi.inputs.views import View, called_view
 from tupi.runtime.errors import InputError, nearest
 
 MOST = 2000  # items that are kept
@@ -34,12 +34,9 @@ class Seen:
         How many items there were in all.
     predictions : ndarray of shape (k,) or (k, c)
         The initial predictions of the items that are kept.
-    names : tuple of str
-        The views.
-    centers : tuple of ndarray of shape (d,)
-        The mean of each column of each view, which is subtracted so that single precision suffices.
-    rows : tuple of ndarray of shape (k, d)
-        The rows of each view; NaN where an item lacks it.
+    names, centers, rows : tuple
+        For each view its name, the mean of each column, which is subtracted so that single precision suffices, and
+        rows of shape (k, d), which are NaN where an item lacks it.
     encodings : tuple of Encoding or None
         How the columns of each view became numbers, if they were none.
     relative : bool

@@ -1,46 +1,200 @@
-"""Views: named sets of features, checked once, read in blocks and standardised on the way out."""
+"""Views: named sets of features, checked once, read in blocks and standardised on the way out.
+
+What must be known of a view, `Statistics` (means and deviations of its columns) and `Gaps` (values that cannot be
+used), is seen block by block and adds up, so that views in memory and on workers are checked alike.
+"""
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from tupi.inputs.checks import (
-    Gaps,
-    Statistics,
-    check_finite,
-    check_row_count,
-    check_whole_rows,
-    present_rows,
-    standardized,
-    varying_views,
-)
-from tupi.inputs.files.reading import READ_TABLES, read_table, suffix_of
-from tupi.inputs.ids import check_unique, match
-from tupi.inputs.numbers import as_numbers, as_pandas, unmasked
-from tupi.inputs.sources import Source, as_source
-from tupi.inputs.tables import Encoding
+from tupi.inputs.sources import Source
 from tupi.runtime.errors import InputError
 from tupi.runtime.threads import in_order as threaded
 
-IN_MEMORY = 1 << 26  # bytes: smaller files are read once and kept
+SHOWN = 3  # rows with missing values that a message names
 MEDIANS = 16  # columns whose medians are taken at once
 BLOCK = 8192  # rows read at once: large enough for BLAS, small enough to stay in cache
 IN_CACHE = 1024  # rows standardised at once
-LAZY = ("dask", "distributed", "zarr")  # packages whose collections are larger than memory
 Array = NDArray[Any]
-FORMS = (
-    "accepted: {name: array of shape (n, d)}, a list of arrays, one array, or a DataFrame "
-    "(MultiIndex columns give one view per first level); instead of an array also a memory map, the path of an NPY "
-    "file or of a table, or an iterator of chunks"
-)
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """Values of a view that cannot be used; those of two blocks, the earlier one first, add up to those of both.
+
+    Attributes
+    ----------
+    infinite : tuple of int, optional
+        Row and column of the first infinite value.
+    values, rows : int
+        How many values are missing in rows that are there otherwise, and in how many rows.
+    columns : frozenset of int
+        The columns that lack them.
+    first : tuple of int
+        The first few of those rows.
+    """
+
+    infinite: tuple[int, int] | None = None
+    values: int = 0
+    rows: int = 0
+    columns: frozenset[int] = frozenset()
+    first: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, block: Array, present: Array, start: int) -> Gaps:
+        """Return the gaps of a block of rows, given which rows are there and the number of the first one."""
+        infinite = np.argwhere(np.isinf(block))
+        nan = np.isnan(block)
+        rows = np.flatnonzero(nan.any(axis=1) & present)
+        return cls(
+            (start + int(infinite[0][0]), int(infinite[0][1])) if len(infinite) else None,
+            int(nan[rows].sum()),
+            len(rows),
+            frozenset(np.flatnonzero(nan[rows].any(axis=0)).tolist()),
+            tuple((start + rows[:SHOWN]).tolist()),
+        )
+
+    def __add__(self, other: Gaps) -> Gaps:
+        return Gaps(
+            self.infinite or other.infinite,
+            self.values + other.values,
+            self.rows + other.rows,
+            self.columns | other.columns,
+            (self.first + other.first)[:SHOWN],
+        )
+
+
+def present_rows(block: Array) -> Array:
+    """Return which rows are there: not missing as a whole."""
+    if block.dtype.kind != "f" or not np.isnan(block[:, 0]).any():  # a missing row lacks its first value
+        return np.ones(len(block), bool)
+    return np.logical_not(np.isnan(block).all(axis=1))
+
+
+def check_finite(called: str, gaps: Gaps, complete: bool = False) -> None:
+    """Complain about an infinite value of a view, of which all items must have rows if it is ``complete``."""
+    if gaps.infinite is not None:
+        row, column = gaps.infinite
+        raise InputError(
+            f"{called} is infinite at row {row}, column {column}; accepted: finite "
+            f"numbers{'' if complete else ', or NaN for a whole row that is missing'}."
+        )
+
+
+def check_whole_rows(called: str, gaps: Gaps, otherwise: str) -> None:
+    """Complain about rows of a view that lack single values, saying what is accepted beside complete rows."""
+    if gaps.rows:
+        where = ", ".join(map(str, gaps.first)) + (", ..." if gaps.rows > SHOWN else "")
+        raise InputError(
+            f"{called} lacks {gaps.values} single value(s), in {gaps.rows} row(s) ({where}) and {len(gaps.columns)} "
+            f"column(s); accepted: complete rows, {otherwise}."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """Means and deviations of the columns of some rows, safe from 1e-300 to 1e300.
+
+    Those of two blocks of rows add up to those of all their rows.
+
+    Attributes
+    ----------
+    count : int
+        How many rows there are.
+    unit : ndarray of shape (d,)
+        The largest magnitude in each column; 0 if the column holds nothing but zeros.
+    mean, squares : ndarray of shape (d,)
+        The mean of each column and the sum of squared deviations from it, in that unit.
+    """
+
+    count: int
+    unit: Array
+    mean: Array
+    squares: Array
+
+    @classmethod
+    def nothing(cls, d: int) -> Statistics:
+        """Return the statistics of no rows, to which others can be added."""
+        return cls(0, np.zeros(d), np.zeros(d), np.zeros(d))
+
+    @classmethod
+    def of(cls, block: Array, unit: Array | None = None) -> Statistics:
+        """Return the statistics of a block of finite rows, float64; their unit may be known."""
+        if len(block) == 0:
+            return cls.nothing(block.shape[1])
+        if unit is None:
+            unit = np.maximum(block.max(axis=0), -block.min(axis=0))
+        # Sums are taken about some row: it is as far from the mean as any, so nothing cancels.
+        deviation = block / np.where(unit > 0, unit, 1.0)
+        pivot = deviation[0].copy()
+        deviation -= pivot
+        offset = deviation.sum(axis=0) / len(block)
+        squares = np.einsum("ij,ij->j", deviation, deviation) - len(block) * offset**2
+        return cls(len(block), unit, pivot + offset, np.maximum(squares, 0.0))
+
+    def __add__(self, other: Statistics) -> Statistics:
+        if not (self.count and other.count):
+            return self if self.count else other
+        unit = np.maximum(self.unit, other.unit)
+        safe = np.where(unit > 0, unit, 1.0)
+        a, b, count = self.unit / safe, other.unit / safe, self.count + other.count
+        difference = other.mean * b - self.mean * a
+        mean = self.mean * a + difference * (other.count / count)
+        squares = self.squares * a**2 + other.squares * b**2
+        return Statistics(count, unit, mean, squares + difference**2 * (self.count * other.count / count))
+
+    @property
+    def standard(self) -> tuple[Array, Array, Array]:
+        """The unit of each column, and in that unit its mean and deviation, as `standardized` takes them."""
+        unit = np.where(self.unit > 0, self.unit, 1.0)
+        scale = np.sqrt(self.squares / max(self.count, 1))
+        scale[scale <= 1e-14 * np.maximum(np.abs(self.mean), 1e-2)] = 0.0  # only rounding separates the values
+        return unit, self.mean, scale
+
+    @property
+    def constant(self) -> bool:
+        """Whether no column varies."""
+        return not (self.standard[2] > 0).any()
+
+
+def standardized(block: Array, unit: Array, center: Array, scale: Array, scaling: str = "columns") -> Array:
+    """Return rows with columns centred and scaled, without the constant ones; the block may be overwritten.
+
+    Parameters
+    ----------
+    block : ndarray of shape (rows, d)
+        Rows as they came in.
+    unit, center, scale : ndarray of shape (d,)
+        Each column's largest magnitude, and in units of that its mean and deviation.
+    scaling : {"columns", "view"}
+        See `tupi.inputs.views.View.rows`.
+    """
+    varying = scale > 0
+    if not varying.all():
+        block = block[:, varying]
+    unit, center, scale = unit[varying], center[varying], scale[varying]
+    if scaling == "columns":
+        factor = 1.0 / scale
+    else:  # back to common units, divided by the root mean square deviation of the view
+        ratio = unit / unit.max()
+        factor = ratio / np.sqrt(np.mean((scale * ratio) ** 2))
+    with np.errstate(over="ignore"):
+        at_once = factor / unit
+    if np.isfinite(at_once).all():
+        block *= at_once
+        block -= center * factor
+    else:  # numbers near the smallest there are
+        block /= unit
+        block -= center
+        block *= factor
+    return block
 
 
 class View:
@@ -197,173 +351,3 @@ def check_impute(impute: Any) -> None:
     """Complain about a way to fill in values that does not exist."""
     if impute not in (None, "median"):
         raise InputError(f"impute: found {impute!r}; accepted: None or 'median'.")
-
-
-def is_large(source: Source) -> bool:
-    """Return whether a file holds too much to be read once and kept."""
-    return source.shape[0] * source.shape[1] * source.dtype.itemsize > IN_MEMORY
-
-
-def as_matrix(called: str, values: Any) -> Any:
-    """Return values as a two-dimensional numeric array or `tupi.inputs.sources` source, not copied if possible.
-
-    The parameters are those of `tupi.inputs.sources.as_source`.
-    """
-    values = as_source(called, values)
-    if isinstance(values, Source):
-        return values if is_large(values) else values[:]
-    array = as_numbers(called, values)
-    if array.ndim == 1:
-        array = array[:, None]
-    if array.ndim != 2 or array.shape[1] == 0:
-        raise InputError(f"{called} has shape {array.shape}; accepted: (n, d) with at least one column.")
-    return array
-
-
-def named_views(features: Any) -> dict[str, Any]:
-    """Return the features as {name: values}, whatever form they came in."""
-    if features is None:
-        raise InputError(f"features: found None; {FORMS}.")
-    if isinstance(features, Mapping):
-        return _by_text(features.keys(), features.values())
-    if isinstance(features, pd.DataFrame):
-        if isinstance(features.columns, pd.MultiIndex):
-            names = features.columns.get_level_values(0).unique()
-            return _by_text(names, [features[name] for name in names])
-        return {"features": features}
-    if isinstance(features, (list, tuple)):
-        return _by_text((f"view{k}" for k in range(1, len(features) + 1)), features)
-    return {"features": features}
-
-
-def any_lazy(predictions: Any, features: Any) -> bool:
-    """Whether predictions or a view are a Dask collection or a Zarr array, said without importing these packages."""
-    nothing = features is None or (isinstance(features, (Mapping, list, tuple)) and not features)
-    views = [] if nothing else named_views(features).values()
-    return any(type(one).__module__.partition(".")[0] in LAZY for one in (predictions, *views))
-
-
-def _by_text(names: Iterable[Any], views: Iterable[Any]) -> dict[str, Any]:
-    """Return views by their names as text; complain where that makes two of them one, and if there are none."""
-    named: dict[str, Any] = {}
-    for name, values in zip(names, views, strict=True):
-        if str(name) in named:
-            raise InputError(f"features: two views are called {str(name)!r} as text; accepted: names that differ.")
-        named[str(name)] = values
-    if not named:
-        raise InputError(f"features: found no views; {FORMS}.")
-    return named
-
-
-def as_encoded(called: str, name: str, values: Any) -> tuple[Any, Encoding | None]:
-    """Return values as `as_matrix` does, and how columns that are no numbers were encoded, if there are any.
-
-    Parameters
-    ----------
-    called : str
-        Which argument this is, for messages.
-    name : str
-        The view's name.
-    values : Any
-        What the user gave: what `as_matrix` takes, or a table or array with columns of any kind.
-    """
-    values = as_pandas(called, values)
-    if isinstance(values, (str, os.PathLike)) and suffix_of(Path(values)) in READ_TABLES and not _in_groups(values):
-        values = read_table(Path(values))
-    try:
-        return as_matrix(called, values), None
-    except InputError:
-        table = mixed_table(values)
-        if table is None:
-            raise
-    encoding = Encoding.fit(table, name, called)
-    matrix = encoding.transform(table, called)
-    return matrix if matrix.shape[1] else np.zeros((len(table), 1)), encoding
-
-
-def _in_groups(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file is one whose rows can be read group by group, if they are numbers."""
-    return suffix_of(Path(path)) == ".parquet" and Path(path).is_file()
-
-
-def mixed_table(values: Any) -> pd.DataFrame | None:
-    """Return a table, its file or an array of objects, text or times as a table; None for anything else."""
-    if isinstance(values, (str, os.PathLike)):
-        return read_table(Path(values)) if _in_groups(values) else None
-    if isinstance(values, pd.DataFrame):
-        return values if values.shape[1] else None
-    if isinstance(values, (pd.Series, pd.Index, pd.api.extensions.ExtensionArray)):
-        return pd.Series(values).to_frame("value")
-    try:
-        array = values if isinstance(values, np.ndarray) else unmasked(values)
-    except ValueError:  # rows of different lengths
-        return None
-    array = unmasked(array)
-    if array.ndim not in (1, 2) or array.dtype.kind not in "OUTSMm" or 0 in array.shape:
-        return None
-    columns = array[:, None] if array.ndim == 1 else array
-    return pd.DataFrame({f"column {k}": pd.Series(columns[:, k]) for k in range(columns.shape[1])})
-
-
-def table_of_more(called: str, values: Any) -> pd.DataFrame:
-    """Return values of a view whose columns were encoded, for other items, as a table with columns of the same names.
-
-    Parameters
-    ----------
-    called : str
-        What messages call the view.
-    values : array_like, Series or DataFrame
-        The values; numbers will do, too.
-    """
-    table = mixed_table(values)
-    if table is None:
-        array = as_matrix(called, values)
-        table = pd.DataFrame({f"column {k}": array[:, k] for k in range(array.shape[1])})
-    return table
-
-
-def as_views(
-    features: Any, n: int, index: pd.Index | None = None, impute: str | None = None
-) -> tuple[tuple[View, ...], dict[str, Encoding]]:
-    """Check the features in any accepted form; return them as views, and the encodings of those that are not numbers.
-
-    Parameters
-    ----------
-    features : mapping, list, array_like or DataFrame
-        See `tupi.denoise`.
-    n : int
-        Number of items.
-    index : pandas.Index, optional
-        The items' ids; pandas views are put in this order. Items without a row lack the view, and rows of other ids
-        are left out with a warning.
-    impute : {None, "median"}
-        See `View`.
-    """
-    check_impute(impute)
-    views, encodings = [], {}
-    for name, values in named_views(features).items():
-        if index is not None and isinstance(values, (pd.DataFrame, pd.Series)):
-            values = in_order(name, values, index)
-        values = as_pandas(called_view(name), values)
-        matrix, encoding = as_encoded(called_view(name), name, values)
-        if encoding is not None:
-            encodings[name] = encoding
-        check_row_count(name, len(matrix), n)
-        named = isinstance(values, pd.DataFrame) and encoding is None
-        views.append(View(name, matrix, impute, headings=tuple(map(str, values.columns)) if named else None))
-    return tuple(views), encodings
-
-
-def varying(views: Sequence[View]) -> tuple[View, ...]:
-    """Return the views that vary over the items; warn of the others."""
-    names = varying_views({view.name: view.constant for view in views})
-    return tuple(view for view in views if view.name in names)
-
-
-def in_order(name: str, values: pd.DataFrame | pd.Series, index: pd.Index) -> pd.DataFrame | pd.Series:
-    """Return the rows of a table in the order of the items' ids; items without a row lack it."""
-    if values.index.equals(index):
-        return values
-    check_unique(called_view(name), values.index)
-    match(called_view(name), values.index, index)
-    return values.reindex(index)

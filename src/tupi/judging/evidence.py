@@ -336,9 +336,7 @@ def stated(
     went, end = ("went", "") if accepted else ("would have gone", UNCHANGED)
     change = metric.words.change(gain.before, gain.after, difference, low, high)
     within = "" if labels.groups is None else " within groups"
-    sentence = (
-        f"On {counted(labels)}, each judging a choice made without it, {metric.name}{within} {went} from {change}.{end}"
-    )
+    sentence = f"On {counted(labels)}, each held out in turn, {metric.name}{within} {went} from {change}.{end}"
     evidence = Evidence(
         metric.name,
         gain.before,

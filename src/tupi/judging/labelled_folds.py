@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import BaseCrossValidator, KFold
 
-from tupi.inputs.numbers import unmasked
+from tupi.inputs.numbers import as_plain
 from tupi.runtime.errors import InputError
 
 
@@ -59,11 +59,21 @@ class LabelledKFold(BaseCrossValidator):
         """
         if y is None:
             raise InputError("y: found None; accepted: labels, NaN or None where they are not known.")
-        values = np.asarray(unmasked(y))
+        whole = isinstance(self.n_splits, (int, np.integer)) and not isinstance(self.n_splits, bool)
+        if not whole or self.n_splits < 2:
+            raise InputError(f"n_splits: found {self.n_splits!r}; accepted: a whole number of at least 2.")
+        values = as_plain("y", y)
+        if values.ndim != 1:
+            raise InputError(f"y: found shape {values.shape}; accepted: one label for each item.")
         labelled, what = np.flatnonzero(~pd.isna(values)), "label(s)"
         group = np.arange(len(values))
         if groups is not None:
-            group, what = np.unique(np.asarray(groups), return_inverse=True)[1], "group(s) with labels"
+            group, what = (
+                pd.factorize(as_plain("groups", groups), sort=True, use_na_sentinel=False)[0],
+                "group(s) with labels",
+            )
+            if len(group) != len(values):
+                raise InputError(f"groups: found {len(group)} for {len(values)} items; accepted: one for each.")
         dealt = np.unique(group[labelled])
         if len(dealt) < self.n_splits:
             raise InputError(f"y: found {len(dealt)} {what}; accepted: one or more for each of {self.n_splits} folds.")

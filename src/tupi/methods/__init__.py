@@ -31,6 +31,7 @@ from tupi.methods.retrain import Retrain as Retrain
 from tupi.methods.ridge import Ridge as Ridge
 from tupi.methods.trees import Trees as Trees
 from tupi.methods.tupi import Tupi as Tupi
+from tupi.methods.tupi import TupiJoint as TupiJoint
 from tupi.runtime.errors import InputError, nearest
 
 METHODS: dict[str, type[Method]] = {
@@ -40,6 +41,7 @@ METHODS: dict[str, type[Method]] = {
         Fuse,
         Smooth,
         Tupi,  # the paper's
+        TupiJoint,
         Coconut,
         Kim,
         GraphSSL,

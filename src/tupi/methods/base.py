@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
@@ -12,32 +12,14 @@ from numpy.typing import NDArray
 
 from tupi.algorithm.denoiser import Step
 from tupi.algorithm.trajectory import Watch
-from tupi.embedding.prepared import Prepared
-from tupi.embedding.restoring import restore
+from tupi.embedding.prepared import Prepared, restore, standardize
 from tupi.inputs.labels import Labels
+from tupi.inputs.problem import SMALLEST_PROBABILITY
 from tupi.judging.gain import Gain
 from tupi.runtime.errors import InputError
 
-
-@dataclass(frozen=True, eq=False)
-class Foreseen:
-    """What a model says of items that came later.
-
-    Attributes
-    ----------
-    predictions : ndarray of shape (n,) or (n, c)
-        Better predictions, in the input's scale.
-    familiar : ndarray of shape (n,)
-        How much each item is like those that the model was made of: 1 for one that is near them, towards 0 for one that
-        is far from all, which keeps its own prediction to that degree.
-    uncertainty, expected : ndarray of shape (n,), optional
-        As `Fit` has them.
-    """
-
-    predictions: NDArray[np.float64]
-    familiar: NDArray[np.float64]
-    uncertainty: NDArray[np.float64] | None = None
-    expected: NDArray[np.float64] | None = None
+USUAL = 0.99  # share of the items of the fit that are within the usual distance
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +93,7 @@ class Fit:
         best first.
     calibrated : bool
         For regression: whether the columns are values that labels have calibrated. Otherwise they only say who is
-        alike, and `tupi.embedding.restoring` finds values for them.
+        alike, and `tupi.embedding.prepared` finds values for them.
     model : callable, optional
         Returns the same answer as a function of an item, what `tupi.results.later.Model` says; None if there is none.
     moved : callable, optional
@@ -181,3 +163,71 @@ def check_positive(name: str, value: Any, whole: bool = False, least: float = 0.
         kind = "a whole number" if whole else "a number"
         bound = f"of at least {least:g}" if least else "above 0"
         raise InputError(f"{name}: found {value!r}; accepted: {kind} {bound}.")
+
+
+def usual_distance(distances: Array) -> float:
+    """Return the distance within which nearly all items of the fit are."""
+    return float(np.quantile(distances, USUAL))
+
+
+def familiarity(distances: Sequence[Array], usual: Sequence[float]) -> Array:
+    """Return 1 for items within all usual distances, exp(-1) for those twice as far, exp(-4) for four times.
+
+    Parameters
+    ----------
+    distances : sequence of ndarray of shape (n,)
+        From the items of the fit, measured in one or more ways.
+    usual : sequence of float
+        What `usual_distance` said of each of them; 0 if it says nothing.
+    """
+    times = np.ones(len(distances[0]))
+    for distance, one in zip(distances, usual, strict=True):
+        times = np.maximum(times, distance / one if one > 0 else 1.0)
+    found: Array = np.exp(-(np.log2(times) ** 2))
+    return found
+
+
+def initial_values(prepared: Prepared) -> Array:
+    """Return the predictions of the items that take part, in the units of ``problem.columns``."""
+    return prepared.f * prepared.scale + prepared.shift
+
+
+def from_values(prepared: Prepared, values: Array) -> Array:
+    """Return columns from predictions in the units of ``problem.columns``: the inverse of `restore`."""
+    with np.errstate(over="ignore"):
+        columns: Array = (values - prepared.shift) / prepared.scale
+    if not np.isfinite(columns).all():
+        raise InputError(
+            f"predictions: found a deviation of {prepared.scale.min():.3g} where new values are up to "
+            f"{np.abs(values).max():.3g}, which no number can relate; accepted: predictions, and columns of classes, "
+            "on one scale."
+        )
+    return columns
+
+
+def from_scores(scores: Array) -> Array:
+    """Return columns from scores whose units mean nothing: mean 0 and deviation 1."""
+    return standardize(scores)[0]
+
+
+def from_shares(prepared: Prepared, shares: Array) -> Array:
+    """Return columns from class shares, rows of which sum to one.
+
+    Probabilities come back as these very shares. Other class scores are moved and stretched by the same amount for all
+    classes, to the mean and deviation that the initial scores had: the largest share stays the largest score.
+    """
+    if prepared.problem.are_probabilities:
+        logs = np.log(np.maximum(shares, SMALLEST_PROBABILITY))
+        return from_values(prepared, logs - logs.mean(axis=1, keepdims=True))
+    initial = initial_values(prepared)
+    spread = shares.std()
+    unit = initial.std() / spread if spread > 0 else 1.0
+    return from_values(prepared, (shares - shares.mean()) * unit + initial.mean())
+
+
+def nearest_shares(scores: Array) -> Array:
+    """Return the nearest shares to each row: not negative, with sum one; the highest score stays the highest."""
+    descending = -np.sort(-scores, axis=1)
+    excess = (np.cumsum(descending, axis=1) - 1) / np.arange(1, scores.shape[1] + 1)
+    last = (descending > excess).sum(axis=1) - 1
+    return np.maximum(scores - np.take_along_axis(excess, last[:, None], axis=1), 0.0)

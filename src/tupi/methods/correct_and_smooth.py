@@ -12,14 +12,12 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from tupi.algorithm.trajectory import Watch
-from tupi.embedding.graphs import Graph
+from tupi.embedding.graphs import Graph, conjugate_gradients
 from tupi.embedding.joint_graph import graph
 from tupi.embedding.prepared import Prepared
-from tupi.embedding.sparse_solve import conjugate_gradients
 from tupi.inputs.groups import relative_labels
 from tupi.inputs.labels import Labels, Values, relabel, subset
-from tupi.methods.base import Fit, Method, check_positive
-from tupi.methods.columns import initial_values
+from tupi.methods.base import Fit, Method, check_positive, initial_values
 from tupi.methods.spreading import best_setting, check_alpha, kernel_blocks, labelled_kernel, tuning_rows
 from tupi.methods.supervised import finished, known_items
 

@@ -14,17 +14,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.blocks.memory import Memory
-from tupi.embedding.basis import sample_views
+from tupi.blocks.home import Memory
 from tupi.embedding.embedding import EmbeddingOptions, GaussianFeatures
-from tupi.embedding.gaussian import kernel_matrix, squared_distances
-from tupi.embedding.prepared import Prepared
+from tupi.embedding.gaussian import kernel_matrix, sample_views, squared_distances
+from tupi.embedding.prepared import Prepared, in_scale
 from tupi.embedding.relevance import evenly
-from tupi.embedding.restoring import in_scale
-from tupi.inputs.new_items import Known, NewItems
+from tupi.inputs.new_items import Foreseen, Known, NewItems
 from tupi.inputs.views import View
-from tupi.methods.base import Foreseen
-from tupi.methods.familiarity import familiarity, usual_distance
+from tupi.methods.base import familiarity, usual_distance
 from tupi.runtime.threads import one_blas_thread
 
 FITTED = 5000  # items that the function is fitted to

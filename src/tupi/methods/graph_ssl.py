@@ -12,10 +12,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tupi.algorithm.trajectory import Watch
-from tupi.embedding.graphs import Graph
+from tupi.embedding.graphs import Graph, conjugate_gradients
 from tupi.embedding.joint_graph import graph
 from tupi.embedding.prepared import Prepared
-from tupi.embedding.sparse_solve import conjugate_gradients
 from tupi.inputs.groups import relative_labels
 from tupi.inputs.labels import Labels, Pairs, Values, relabel, subset
 from tupi.methods.base import Fit, Method, check_positive

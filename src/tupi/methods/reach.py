@@ -23,9 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.embedding.joint_graph import side_by_side
-from tupi.embedding.prepared import Prepared
+from tupi.embedding.prepared import Prepared, standardize
 from tupi.embedding.relevance import evenly, normal_quantiles
-from tupi.inputs.problem import standardize
 from tupi.methods.auto.signal import POOL, explained, signal_share
 
 DOUBTFUL_SHARE = 0.1  # of the error that is taken back where the sign is not clear
@@ -52,7 +51,7 @@ def reach_of(prepared: Prepared, joint: bool = False) -> float:
     if not joint:
         alone = [float(np.mean(explained(f, view, NEIGHBORS))) for view in views]
         share *= min(1.0, float(np.mean(alone)) / found.explained)
-    return share * (1.0 - found.c) * (1.0 - found.explained)
+    return share * (1.0 - found.kept) * (1.0 - found.explained)
 
 
 def moved(initial: Columns, f: Columns) -> float:

@@ -8,21 +8,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from tupi.embedding.anchor_graph import AnchorGraph
-from tupi.embedding.anchors import Anchors, Near
-from tupi.inputs.checks import Statistics
+from tupi.embedding.anchors import AnchorGraph, Anchors, Near
 from tupi.inputs.new_items import Known, KnownView
 from tupi.inputs.seen import Seen
 from tupi.inputs.tables import Encoding
-from tupi.methods.auto.class_answer import ClassColumns
-from tupi.methods.auto.fitting import Fused, Process
+from tupi.inputs.views import Statistics
+from tupi.methods.auto.class_answers import ClassColumns
+from tupi.methods.auto.fused import Chances, Fused, Linear, Process
 from tupi.methods.auto.guard import Blend
+from tupi.methods.auto.items import Layout, Scale, Space
 from tupi.methods.auto.kernels import Features, Kernels
-from tupi.methods.auto.layout import Layout, Space
-from tupi.methods.auto.means import Chances, Linear
 from tupi.methods.auto.model import AutoModel, ClassMixture, Curve, Mixture, Units
 from tupi.methods.auto.process import LeftOut, LogPrior
-from tupi.methods.auto.scale import Scale
 from tupi.methods.auto.trees import Forest
 from tupi.methods.explicit import ExplicitModel, KernelFeatures
 

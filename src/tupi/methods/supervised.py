@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 from tupi.algorithm.denoiser import Step
 from tupi.algorithm.trajectory import Watch
 from tupi.embedding.joint_graph import side_by_side
-from tupi.embedding.prepared import Prepared
+from tupi.embedding.prepared import Prepared, standardize
 from tupi.inputs.groups import pairs_within, relative_labels
 from tupi.inputs.labels import Labels, Pairs, Values, labelled_items, relabel, subset
-from tupi.inputs.problem import standardize
 from tupi.inputs.views import BLOCK
-from tupi.methods.base import Fit, Method
-from tupi.methods.columns import from_scores, from_shares, from_values, nearest_shares
+from tupi.methods.base import Fit, Method, from_scores, from_shares, from_values, nearest_shares
 from tupi.runtime.errors import InputError
 
 Array = NDArray[np.float64]

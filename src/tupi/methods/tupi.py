@@ -17,17 +17,15 @@ from tupi.algorithm.engines import ENGINES
 from tupi.algorithm.engines.fused import FusedEngine
 from tupi.algorithm.engines.passes import descend_part
 from tupi.algorithm.engines.plain import ExactEngine, LowRankEngine
-from tupi.algorithm.trajectory import Home, InMemory, Trajectory, Watch, choose, follow
+from tupi.algorithm.trajectory import InMemory, Shelf, Trajectory, Watch, choose, follow
 from tupi.embedding.embedding import KERNELS, NORMALIZATIONS, EmbeddingOptions, embed, exact_kernel
 from tupi.embedding.gaussian import check_bandwidth, squared_bandwidth
-from tupi.embedding.prepared import Prepared
+from tupi.embedding.joint_graph import joint_view
+from tupi.embedding.prepared import Prepared, standardize
 from tupi.inputs.labels import Labels
-from tupi.inputs.problem import standardize
 from tupi.inputs.views import View
-from tupi.methods.base import Fit, Method, check_positive
-from tupi.methods.columns import from_shares, nearest_shares
+from tupi.methods.base import Fit, Method, check_positive, from_shares, nearest_shares
 from tupi.methods.explicit import explicit_model
-from tupi.methods.joint import joint_view
 from tupi.methods.reach import FARTHEST, compared, moved, reach_of, why_so_far
 from tupi.runtime.compiling import COMPILING, is_compiled
 from tupi.runtime.errors import InputError, nearest
@@ -80,7 +78,7 @@ class Tupi(Method):
     restore : {"safe", "paper"}
         How denoised columns become values or probabilities again. ``"paper"``: means and scales are stored, columns are
         normalised and denoised, and both are restored; probabilities then go to the nearest ones. ``"safe"`` is what
-        `tupi.embedding.restoring` does, and better. For rankings both are the same.
+        `tupi.embedding.prepared` does, and better. For rankings both are the same.
     n_threads : int, optional
         Threads to use; None for all cores that this process may use.
 
@@ -236,10 +234,10 @@ class Tupi(Method):
             for c in _varying(prepared)
         ]
 
-    def trajectory(self, prepared: Prepared, home: Home | None = None) -> Trajectory:
+    def trajectory(self, prepared: Prepared, shelf: Shelf | None = None) -> Trajectory:
         """Return the trajectory of this setting, which must be complete, before its first step."""
-        home = home or InMemory(prepared, calibrated=self.restore == "paper")
-        return Trajectory(home, self.runs(prepared), partial(self._joined, prepared))
+        shelf = shelf or InMemory(prepared, calibrated=self.restore == "paper")
+        return Trajectory(shelf, self.runs(prepared), partial(self._joined, prepared))
 
     def _joined(self, prepared: Prepared, columns: Sequence[Step]) -> Step:
         """Return the step of all class columns side by side, with the items in their own order."""
@@ -268,7 +266,8 @@ class Tupi(Method):
         """Run Algorithm 1; with labels, under all settings that are left open, and return the best step."""
 
         def trajectory_of(setting: Tupi) -> Trajectory:
-            return prepared.once(setting, lambda: setting.trajectory(prepared))
+            key = replace(setting, patience=1)  # how long labels wait changes no step
+            return prepared.once(key, lambda: setting.trajectory(prepared))
 
         with threads_for(self.n_threads, len(prepared.items) * len(prepared.problem.views) * self.rank):
             settings = self.settings(labels is not None)
@@ -324,6 +323,22 @@ class Tupi(Method):
             return f"None of {tried} settings scored better on the labels than the initial predictions."
         best = f"lam={self.lam:g}, sigma_w2={self.sigma_w2:g} and {t} steps"
         return f"{best} scored best of {tried} settings on the labels."
+
+
+@dataclass(frozen=True, kw_only=True)
+class TupiJoint(Tupi):
+    """The paper's method as we recommend it: one kernel of all views, copies of the predictions discounted.
+
+    The parameters are those of `Tupi`, three of which have other defaults: ``joint`` and ``discount`` are True, and
+    ``kernel`` is None, so that labels choose between Gaussian and diffusion kernels. `tupi reproduce significance`
+    compares both methods with the initial predictions.
+    """
+
+    name: ClassVar[str] = "tupi-joint"
+
+    kernel: str | None = None
+    discount: bool = True
+    joint: bool = True
 
 
 def _unscaled(prepared: Prepared, f: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -16,12 +16,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from tupi.blocks.memory import Memory
+from tupi.blocks.home import Memory
 from tupi.embedding.prepared import Prepared, silent
 from tupi.embedding.relevance import evenly
-from tupi.inputs.checks import check_taking_part
 from tupi.inputs.labels import Labels, Pairs, Values, labelled_items, n_labels, relabel
-from tupi.inputs.problem import Problem
+from tupi.inputs.problem import Problem, check_taking_part
 from tupi.judging.evidence import MIN_LABELS, Answer, answer_without, gain_over
 from tupi.judging.folds import label_folds
 from tupi.judging.gain import Gain, pair_gain

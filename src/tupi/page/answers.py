@@ -203,6 +203,8 @@ class AnswerFile:
         value = entry["value"]
         if value is not None:
             value = float(value) if self._asks == "values" else str(value)
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ValueError
         item = self._position(entry["item"])
         return Told(str(entry["key"]), str(entry["rater"]), item, value, str(entry.get("time", "")))
 

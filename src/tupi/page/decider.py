@@ -19,15 +19,14 @@ from tupi.inputs.labels import Labels, Pairs
 from tupi.methods import make_method
 from tupi.methods.tupi import Tupi
 from tupi.page.fits import decided
+from tupi.page.frames import in_words
 from tupi.page.knowledge import NOTHING, Known
-from tupi.page.lanes import Lane, Piece
+from tupi.page.lanes import Lane, Piece, Signal
 from tupi.page.looks import Look
-from tupi.page.signals import Signal
 from tupi.page.source import Source
-from tupi.page.words import in_words
 from tupi.results.report import render
 from tupi.results.result import Denoised
-from tupi.results.summary import summary
+from tupi.results.summary import summary, verdict
 from tupi.results.writing import write_result, write_table
 from tupi.runtime.errors import InputError
 from tupi.runtime.json_values import plain
@@ -172,6 +171,7 @@ class Decider:
             "known": plan.known.words,
             "changed": result.changed,
             "summary": summary(result),
+            "verdict": asdict(verdict(result)),
             "evidence": evidence,
             "notes": list(result.notes),
             "params": plain(result.params),

@@ -16,18 +16,16 @@ from numpy.typing import NDArray
 
 from tupi.algorithm.trajectory import extend
 from tupi.embedding.embedding import KERNELS
-from tupi.embedding.restoring import restore
+from tupi.embedding.prepared import restore
 from tupi.inputs.labels import Labels, labelled_items, relabel
 from tupi.judging.metrics import metric_of
 from tupi.methods.tupi import LAM_GRID, SIGMA_W2_GRID, Tupi
 from tupi.page.fits import Fits, Found, with_evidence
-from tupi.page.frames import encode
+from tupi.page.frames import encode, in_words
 from tupi.page.knowledge import NOTHING, Known
-from tupi.page.lanes import Lane, Piece
+from tupi.page.lanes import Lane, Piece, Signal
 from tupi.page.looks import LAMS, LAST, WIDTHS, Look, columns_of
-from tupi.page.signals import Signal
 from tupi.page.trails import Trails
-from tupi.page.words import in_words
 from tupi.runtime.errors import InputError
 from tupi.runtime.json_values import finite, numbers
 

@@ -14,7 +14,7 @@ from tupi.embedding.prepared import Prepared, Progress
 from tupi.judging.evidence import Evidence
 from tupi.methods import make_method
 from tupi.methods.base import Fit, Method
-from tupi.page.judging import judge_answers
+from tupi.page.judging import joined, judge_answers
 from tupi.page.knowledge import Known, thinned
 from tupi.page.trails import Relabelled
 from tupi.results.result import Denoised
@@ -66,7 +66,7 @@ class Fits:
         return found
 
     def evidence(self, name: str, known: Known) -> Evidence | None:
-        """Return what the labels say of it; where there are answers, those about random pairs alone."""
+        """Return what the labels say of it; of answers about pairs only those about random ones are asked."""
         result = self.result(name, known)
         if not known.n_answers:
             return result.evidence
@@ -76,14 +76,16 @@ class Fits:
     def worth(self, name: str, known: Known, asked: bool) -> pd.DataFrame | None:
         """Return what each view is worth, see `Denoised.view_gains`; None if that takes long and nobody asked.
 
-        With answers about pairs, a fit to those that were drawn at random tells it: the others must not judge.
+        With answers about pairs, a fit to those that were drawn at random, and to values of a file, tells it: the
+        others must not judge.
         """
         result = self.result(name, known)
         assert result.origin is not None
         if not (asked or result.origin.knows_view_gains or result.origin.quick_view_gains):
             return None
         if known.n_answers:
-            judges = Known(known.judges, words=known.words)
+            labels = known.judges if known.implied is None else joined(known.judges, known.implied)
+            judges = Known(labels, words=known.words)
             result = self._once("random", name, known, lambda: self._denoise(name, judges))
         return result.view_gains
 

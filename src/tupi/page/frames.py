@@ -1,13 +1,19 @@
-"""Arrays on their way to a browser: a small JSON header, then little-endian numbers."""
+"""What goes between page and browser: words that come in, words for what went wrong, and arrays that go out.
+
+An array is a small JSON header, then little-endian numbers.
+"""
 
 from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tupi.runtime.errors import InputError
 
 TYPES = {"f4": "<f4", "i4": "<i4", "u1": "u1"}
 KINDS = {"f": "f4", "i": "i4", "u": "u1"}
@@ -49,3 +55,30 @@ def text_arrays(texts: list[str]) -> dict[str, NDArray[Any]]:
     starts = np.zeros(len(encoded) + 1, np.int32)
     np.cumsum([len(one) for one in encoded], out=starts[1:])
     return {"starts": starts, "bytes": np.frombuffer(b"".join(encoded), np.uint8)}
+
+
+def text(words: Mapping[str, Any], name: str) -> str:
+    """Return a word that is text, or complain."""
+    value = words.get(name)
+    if not isinstance(value, str):
+        raise InputError(f"{name}: found {type(value).__name__}; accepted: text.")
+    if any(0xD800 <= ord(sign) <= 0xDFFF for sign in value):
+        raise InputError(f"{name}: found half a sign, which no file can hold; accepted: Unicode text.")
+    return value
+
+
+def whole(words: Mapping[str, Any], name: str) -> int:
+    """Return a word that is a whole number, or complain."""
+    value = words.get(name)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InputError(f"{name}: found {type(value).__name__}; accepted: a whole number.")
+    return value
+
+
+def in_words(problem: Exception) -> str:
+    """Return what went wrong without saying where on this machine."""
+    if isinstance(problem, InputError):
+        return str(problem)
+    if isinstance(problem, MemoryError):
+        return "There is not enough memory for this."
+    return "This could not be computed; the terminal that runs tupi serve says why."

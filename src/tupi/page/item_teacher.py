@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from tupi.inputs.checks import MAGNITUDES
 from tupi.inputs.labels import Labels, Values
-from tupi.page.answers import AnswerFile, Said, Told
-from tupi.page.explorer import Explorer
-from tupi.page.knowledge import Known, known_of_items
-from tupi.page.signals import Signal
-from tupi.page.tallies import Counted, ItemTally
+from tupi.inputs.problem import MAGNITUDES
+from tupi.page.answers import Said, Told
+from tupi.page.knowledge import Counted, ItemTally, Known, known_of_items
 from tupi.page.teacher import Question, Teacher
 from tupi.runtime.errors import InputError
 
@@ -86,25 +83,17 @@ class ClassTeacher(ItemTeacher):
 
     Parameters
     ----------
-    file, explorer, labels, signal, changed
-        See `Teacher`.
     classes : sequence of str
         Names of the classes.
+    *common
+        See `Teacher`.
     """
 
     asks: ClassVar[str] = "classes"
 
-    def __init__(
-        self,
-        file: AnswerFile,
-        explorer: Explorer,
-        labels: Labels | None,
-        signal: Signal,
-        changed: Callable[[Known], None],
-        classes: Sequence[str],
-    ) -> None:
+    def __init__(self, classes: Sequence[str], *common: Any) -> None:
         self._numbers = {name: number for number, name in enumerate(classes)}
-        super().__init__(file, explorer, labels, signal, changed)
+        super().__init__(*common)
 
     def _of(self, said: Sequence[Any]) -> Any:
         votes = np.bincount([self._numbers[name] for name in said if name in self._numbers], minlength=1)

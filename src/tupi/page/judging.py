@@ -1,4 +1,7 @@
-"""What answers about pairs drawn at random say of a gain, each left out of the labels behind what it judges."""
+"""What answers about pairs drawn at random say of a gain, each left out of the labels behind what it judges.
+
+Values from a file judge beside them, as they do where nobody has answered anything yet.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ Array = NDArray[np.float64]
 
 
 def judge_answers(method: Method, prepared: Prepared, known: Known, changed: bool, fit: Fit | None = None) -> Evidence:
-    """Return what the answers about random pairs say of a method's gain.
+    """Return what the answers about random pairs, and the values of a file, say of a method's gain.
 
     Parameters
     ----------
@@ -48,6 +51,11 @@ def judge_answers(method: Method, prepared: Prepared, known: Known, changed: boo
         right = nan if pairs is None else COMPARISONS.score(prepared.problem.initial, pairs)
         sentence = f"With {known.words} the scores stay as they are, so nothing is gained and nothing lost."
         return Evidence(METRIC, right, right, 0.0, 0.0, False, k, sentence)
+    if known.implied is not None and fit is not None:
+        together = joined(pairs, known.implied)
+        judged = _left_out(prepared, together, fit)
+        if judged is not None and known.n_values >= MIN_LABELS <= len(judged[0]):
+            return _of_values(*judged, known, k)
     if pairs is None or k < MIN_LABELS:
         return Evidence(METRIC, nan, nan, nan, nan, True, k, _not_yet(k, known.n_answers))
     judged = None if fit is None else _left_out(prepared, pairs, fit)
@@ -69,6 +77,30 @@ def judge_answers(method: Method, prepared: Prepared, known: Known, changed: boo
         f"{100 * LEVEL:.0f}% interval for all pairs {words.difference(low)} to {words.difference(high)}."
     )
     return Evidence(METRIC, float(before.mean()), float(after.mean()), low, high, True, k, sentence)
+
+
+def joined(pairs: Pairs | None, implied: Pairs) -> Pairs:
+    """Return both, of which one may be missing."""
+    if pairs is None:
+        return implied
+    ends = (np.concatenate([getattr(one, side) for one in (pairs, implied)]) for side in ("higher", "lower"))
+    groups = None
+    if pairs.groups is not None and implied.groups is not None:
+        groups = np.concatenate([pairs.groups, implied.groups])
+    return Pairs(*ends, groups=groups)
+
+
+def _of_values(before: Array, after: Array, used: Pairs, known: Known, n_random: int) -> Evidence:
+    """Return what the pairs of labelled items say, with those of the random answers among them."""
+    low, high = gain_interval(before, after, used)
+    change = COMPARISONS.words.change(before.mean(), after.mean(), after.mean() - before.mean(), low, high)
+    answers = f" and on {amount(n_random, 'answer')} about pairs drawn at random" if n_random else ""
+    sentence = (
+        f"Judged on the pairs of {amount(known.n_values, 'labelled item')}{answers}, of {known.n_answers} answers in "
+        f"all, each pair left out in turn: {METRIC} went from {change}."
+    )
+    count = known.n_values + n_random
+    return Evidence(METRIC, float(before.mean()), float(after.mean()), low, high, True, count, sentence)
 
 
 def _left_out(prepared: Prepared, pairs: Pairs, fit: Fit) -> tuple[Array, Array, Pairs] | None:
@@ -104,7 +136,8 @@ def gain_interval(before: Array, after: Array, pairs: Pairs) -> tuple[float, flo
     mean = gain.sum() / (k + PSEUDO)
     variance = ((np.sum(gain**2) + PSEUDO / 2) / (k + PSEUDO) - mean**2) / (k + PSEUDO)
     error = max(np.sqrt(variance), COMPARISONS.error(gain, pairs))
-    half = float(t.ppf((1 + LEVEL) / 2, k - 1)) * error
+    n_items = len(np.union1d(pairs.higher, pairs.lower))
+    half = float(t.ppf((1 + LEVEL) / 2, min(k, n_items) - 1)) * error
     lowest, highest = _share_interval(before.sum(), k)
     least, most = COMPARISONS.bounds
     return float(max(mean - half, least - highest)), float(min(mean + half, most - lowest))

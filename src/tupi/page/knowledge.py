@@ -1,23 +1,144 @@
-"""What is known about the items: labels from a file, and answers, as one set of labels."""
+"""What is known about the items: labels from a file, and answers, as one set of labels.
+
+Answers are counted as they come, so that another one costs the same however many there are.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from tupi.inputs.groups import Groups, pairs_within
 from tupi.inputs.labels import Labels, Pairs, Values, entries, ranks_something
 from tupi.judging.evidence import amount, counted
-from tupi.page.answers import Answer
-from tupi.page.tallies import Tally, Votes
+from tupi.page.answers import Answer, Said, Told
 
+SIGNS = {"left": 1, "right": -1, "equal": 0}
+Votes = dict[tuple[int, int], int]
 MAX_VALUES, MAX_VALUE_PAIRS = 500, 2_000  # more comparisons say little more, and slow each judgement down
+
+
+class Counted(ABC):
+    """Answers of one kind.
+
+    Attributes
+    ----------
+    verdicts : dict of str to Counter
+        How often each rater said what.
+    n_decided : int
+        How many pairs, or items, are known from the answers.
+    """
+
+    n_decided: int
+
+    def __init__(self, answers: Iterable[Said] = ()) -> None:
+        self.verdicts: dict[str, Counter[str]] = defaultdict(Counter)
+        self._seen: list[Said] = []
+        self._take(answers)
+
+    @property
+    def n(self) -> int:
+        """How many answers there are."""
+        return len(self._seen)
+
+    def follow(self, answers: Sequence[Said]) -> Self:
+        """Return the tally of these answers: this one with the new answers, or another one if some were undone."""
+        n = len(self._seen)
+        if n > len(answers) or (n and self._seen[-1] is not answers[n - 1]):
+            return type(self)(answers)
+        self._take(answers[n:])
+        return self
+
+    def _take(self, answers: Iterable[Said]) -> None:
+        for answer in answers:
+            self._seen.append(answer)
+            self.verdicts[answer.rater][answer.verdict] += 1
+            self._add(answer)
+
+    @abstractmethod
+    def _add(self, answer: Said) -> None:
+        """Count one more answer."""
+
+
+class Tally(Counted):
+    """Answers about pairs.
+
+    Attributes
+    ----------
+    votes : dict of (int, int) to int
+        Per pair (lower position first) how many more raters put the first item higher than the second. Each rater has
+        one vote per pair: the last answer. Skipping is no vote.
+    chosen : set of (int, int)
+        Pairs with an answer that was not drawn at random.
+    skipped : dict of str to set of (int, int)
+        The pairs that each rater skipped.
+    n_votes, n_random : int
+        How many answers are votes, and how many of those were drawn at random.
+    n_decided : int
+        How many pairs have a majority.
+    """
+
+    def __init__(self, answers: Iterable[Said] = ()) -> None:
+        self.votes: Votes = {}
+        self.chosen: set[tuple[int, int]] = set()
+        self.skipped: dict[str, set[tuple[int, int]]] = defaultdict(set)
+        self.n_votes = self.n_random = self.n_decided = 0
+        self._said: dict[tuple[int, int], dict[str, int]] = defaultdict(dict)
+        super().__init__(answers)
+
+    def _add(self, answer: Said) -> None:
+        assert isinstance(answer, Answer)
+        pair = min(answer.left, answer.right), max(answer.left, answer.right)
+        if answer.verdict not in SIGNS:
+            self.skipped[answer.rater].add(pair)
+            return
+        self.n_votes += 1
+        if answer.drawn == "random":
+            self.n_random += 1
+        else:
+            self.chosen.add(pair)
+        sign = SIGNS[answer.verdict] if answer.left == pair[0] else -SIGNS[answer.verdict]
+        said = self._said[pair]
+        before = self.votes.get(pair, 0)
+        after = self.votes[pair] = before + sign - said.get(answer.rater, 0)
+        self.n_decided += bool(after) - bool(before)
+        said[answer.rater] = sign
+
+
+class ItemTally(Counted):
+    """Answers about single items.
+
+    Attributes
+    ----------
+    said : dict of int to dict of str to object
+        What each rater said of each item, the last time; an item that everybody skipped is not among them.
+    skipped : dict of str to set of int
+        The items that each rater skipped.
+    """
+
+    def __init__(self, answers: Iterable[Said] = ()) -> None:
+        self.said: dict[int, dict[str, Any]] = {}
+        self.skipped: dict[str, set[int]] = defaultdict(set)
+        super().__init__(answers)
+
+    @property
+    def n_decided(self) -> int:  # type: ignore[override]
+        """How many items somebody said something of."""
+        return len(self.said)
+
+    def _add(self, answer: Said) -> None:
+        assert isinstance(answer, Told)
+        if answer.value is None:
+            self.skipped[answer.rater].add(answer.item)
+        else:
+            self.said.setdefault(answer.item, {})[answer.rater] = answer.value
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +152,11 @@ class Known:
     judges : Pairs or None
         The answers about pairs that were drawn at random. Pairs that were chosen are the hard ones, where rankings
         disagree, and so tell nothing about a gain in all pairs.
+    implied : Pairs or None
+        The comparisons that values from a file imply, if there are answers beside them. They judge as well: that
+        somebody answered a question makes the values no worse as judges than they were before it.
+    n_values : int
+        How many values these come from.
     n_answers : int
         How many pairs the answers rank; none if these are about single items.
     words : str
@@ -41,6 +167,8 @@ class Known:
     judges: Pairs | None = None
     n_answers: int = 0
     words: str = "no labels"
+    implied: Pairs | None = None
+    n_values: int = 0
 
 
 NOTHING = Known(None)
@@ -57,10 +185,15 @@ def known_from(
     words += [amount(n_answers, "answer")] if n_answers else []
     judges = as_pairs({pair: vote for pair, vote in tally.votes.items() if pair not in tally.chosen})
     labels = pairs if given is None else merge(given, tally.votes, random_state)
+    implied, n_values = None, 0
+    if isinstance(given, Values) and n_answers:
+        implied, n_values = value_pairs(given, random_state), len(given.index)
     if groups is not None:
         labels = None if labels is None else groups.of(labels)
-        judges = None if judges is None else replace(judges, groups=groups.numbers[judges.higher])
-    return Known(labels, judges, n_answers, " and ".join(words) or NOTHING.words)
+        judges, implied = (
+            None if one is None else replace(one, groups=groups.numbers[one.higher]) for one in (judges, implied)
+        )
+    return Known(labels, judges, n_answers, " and ".join(words) or NOTHING.words, implied, n_values)
 
 
 def known_of_items(given: Values | None, answered: Mapping[int, Any]) -> Known:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tupi.inputs.labels import Labels, n_labels
 from tupi.judging.metrics import metric_of
 from tupi.methods.tupi import Tupi
-from tupi.page.answers import VERDICTS, Answer, AnswerFile, Said
-from tupi.page.explorer import CANDIDATE_STEPS, Explorer
-from tupi.page.knowledge import Known, known_from
+from tupi.page.answers import VERDICTS, Answer, Said
+from tupi.page.explorer import CANDIDATE_STEPS
+from tupi.page.knowledge import Counted, Known, Tally, known_from
 from tupi.page.pairs import AllPairs, candidate_weights, next_pair, random_pair
-from tupi.page.signals import Signal
-from tupi.page.tallies import Counted, Tally
 from tupi.page.teacher import Question, Teacher
 
 
@@ -24,30 +21,22 @@ class PairTeacher(Teacher):
 
     Parameters
     ----------
-    file, explorer, labels, signal, changed
-        See `Teacher`.
     kernel : str
         Kernels of the candidates.
+    *common
+        See `Teacher`.
     """
 
     asks: ClassVar[str] = "pairs"
     verdicts: ClassVar[tuple[str, ...]] = VERDICTS
     _tally: Tally
 
-    def __init__(
-        self,
-        file: AnswerFile,
-        explorer: Explorer,
-        labels: Labels | None,
-        signal: Signal,
-        changed: Callable[[Known], None],
-        kernel: str,
-    ) -> None:
+    def __init__(self, kernel: str, *common: Any) -> None:
         self._kernel = kernel
         self._settings: list[Tupi] = []
-        problem = explorer.prepared.problem
+        super().__init__(*common)
+        problem = self._explorer.prepared.problem
         self._pairs = AllPairs(problem.n, None if problem.groups is None else problem.groups.numbers)
-        super().__init__(file, explorer, labels, signal, changed)
 
     def _empty(self) -> Tally:
         return Tally()

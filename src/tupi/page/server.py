@@ -17,11 +17,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from tupi.page.frames import encode
+from tupi.page.frames import encode, in_words, text
 from tupi.page.looks import Look, read_look
 from tupi.page.security import Guard, TooLargeError, TooSlowError
 from tupi.page.session import Session
-from tupi.page.words import in_words, text
 from tupi.results.report import plotly_script
 from tupi.runtime.errors import InputError
 

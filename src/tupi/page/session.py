@@ -22,15 +22,14 @@ from tupi.methods.worth import EXPLAINS
 from tupi.page.answers import AnswerFile
 from tupi.page.decider import Decider, plan_for
 from tupi.page.explorer import MAP_STEPS, Explorer
-from tupi.page.frames import encode, text_arrays
+from tupi.page.frames import encode, text, text_arrays, whole
 from tupi.page.item_teacher import ClassTeacher, ValueTeacher
+from tupi.page.lanes import Signal
 from tupi.page.looks import LAMS, LAST, WIDTHS, Look, columns_of
 from tupi.page.pair_teacher import PairTeacher
 from tupi.page.panel import Panel
-from tupi.page.signals import Signal
 from tupi.page.source import Source
 from tupi.page.trails import MEMORY, Locked, Trails
-from tupi.page.words import text, whole
 from tupi.results import plots
 from tupi.results.result import Denoised
 from tupi.results.summary import MEANINGS, verdict
@@ -97,15 +96,14 @@ class Session:
 
     def _teacher(self, path: Path) -> PairTeacher | ValueTeacher | ClassTeacher:
         """Return who asks: for classes and values about one item, else which of two is higher."""
-        labels, told = self._file_labels, (self.signal, self.explorer.set_known)
+        labels = self._file_labels
         kinds = {"classification": "classes", "regression": "values"}
         asks = "pairs" if isinstance(labels, Pairs) else kinds.get(self.problem.task, "pairs")
         file = AnswerFile(path, self.problem.n, self.names, asks)
+        common = file, self.explorer, labels, self.signal, self.explorer.set_known
         if asks == "classes":
-            return ClassTeacher(file, self.explorer, labels, *told, classes=self.classes)
-        if asks == "values":
-            return ValueTeacher(file, self.explorer, labels, *told)
-        return PairTeacher(file, self.explorer, labels, *told, kernel=self.first.kernel)
+            return ClassTeacher(self.classes, *common)
+        return ValueTeacher(*common) if asks == "values" else PairTeacher(self.first.kernel, *common)
 
     def _first_look(self, method: str) -> Look:
         kernel = "gaussian" if self._file_labels is not None or self.problem.n > MANY else "diffusion"

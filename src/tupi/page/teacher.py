@@ -15,10 +15,8 @@ from tupi.inputs.labels import Labels
 from tupi.judging.evidence import Evidence
 from tupi.page.answers import AnswerFile, Said
 from tupi.page.explorer import Explorer
-from tupi.page.knowledge import NOTHING, Known
-from tupi.page.lanes import Lane, Piece
-from tupi.page.signals import Signal
-from tupi.page.tallies import Counted
+from tupi.page.knowledge import NOTHING, Counted, Known
+from tupi.page.lanes import Lane, Piece, Signal
 from tupi.results.result import Denoised
 from tupi.runtime.json_values import plain
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from tupi.embedding.sparse_solve import conjugate_gradients
+from tupi.embedding.graphs import conjugate_gradients
 from tupi.rankers.base import Ranker, Split, ValidatedRanker, standardiser, without
 from tupi.rankers.rank_loss import RankLoss
 from tupi.rankers.targets import Targets

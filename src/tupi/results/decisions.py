@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.inputs.binary import collapse
+from tupi.inputs.classes import collapse
 from tupi.results.outcome import Outcome
 from tupi.runtime.errors import InputError
 

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from tupi.embedding.two_samples import difference
-from tupi.inputs.checks import MIN_ITEMS
 from tupi.inputs.new_items import by_class
 from tupi.inputs.numbers import as_numbers, as_pandas
+from tupi.inputs.problem import MIN_ITEMS
 from tupi.inputs.seen import MOST
 from tupi.results.outcome import Outcome
 from tupi.results.summary import shortened

@@ -38,13 +38,27 @@ def plot(name: str, heading: str, figure: plots.Figure, caption: str) -> str:
     )
 
 
-def table(caption: str, header: Sequence[str], rows: Iterable[Iterable[Any]], n_text: int = 1) -> str:
+class Markup(str):
+    """Text of a table that is HTML already."""
+
+
+def command(words: str) -> Markup:
+    """Return a command whose lines break between options, and not within the dashes of one."""
+    first, *options = words.split(" --")
+    return Markup(escape(first) + "".join(f" <span>--{escape(option)}</span>" for option in options))
+
+
+def table(
+    caption: str, header: Sequence[str], rows: Iterable[Iterable[Any]], n_text: int = 1, text: Sequence[str] = ()
+) -> str:
     """Return a table that scrolls by itself in a narrow window; a row's first cell is its heading.
 
-    The first ``n_text`` columns are text, the others numbers.
+    The first ``n_text`` columns, and those that ``text`` names, are text; the others are numbers.
     """
     columns = [_column(values) for values in zip(*rows, strict=True)]
-    kinds = [""] * n_text + [' class="number"'] * (len(header) - n_text)
+    kinds = [
+        "" if k < n_text else ' class="text"' if name in text else ' class="number"' for k, name in enumerate(header)
+    ]
     head = "".join(f'<th scope="col"{kind}>{escape(name)}</th>' for name, kind in zip(header, kinds, strict=True))
     body = ""
     for first, *others in zip(*columns, strict=True):
@@ -68,6 +82,8 @@ def _column(values: Sequence[Any]) -> list[str]:
 def _cell(value: Any, decimals: int | None) -> str:
     if isinstance(value, (int, np.integer)):
         return f"{value:,}"
+    if isinstance(value, Markup):
+        return value
     if not isinstance(value, (float, np.floating)):
         return escape(str(value))
     if not np.isfinite(value):

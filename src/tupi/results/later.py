@@ -4,33 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from tupi.inputs.new_items import Known, NewItems
-
-Array = NDArray[np.float64]
-
-
-class Foreseen(Protocol):
-    """What a model says of items that came later."""
-
-    @property
-    def predictions(self) -> Array:
-        """Better predictions, in the input's scale."""
-
-    @property
-    def familiar(self) -> Array:
-        """How much each item is like those that the model was made of, from 0 to 1."""
-
-    @property
-    def uncertainty(self) -> Array | None:
-        """Standard deviation of the label of each item."""
-
-    @property
-    def expected(self) -> Array | None:
-        """For ranking by values: the label that each item is expected to get."""
+from tupi.inputs.new_items import Foreseen, Known, NewItems
 
 
 class Model(Protocol):

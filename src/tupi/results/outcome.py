@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from tupi.algorithm.denoiser import Step
 from tupi.inputs.numbers import PANDAS, in_library
 from tupi.inputs.seen import Seen
-from tupi.inputs.tables import columns_table
+from tupi.inputs.tables import ColumnEncoding, Encoding
 from tupi.judging.evidence import Evidence
 from tupi.results.later import Model, Origin
 
+FIELDS = ("view", "column", "kind", "became", "note")
 WHEN_ASKED = ("dependence", "uncertainty", "suggested", "model", "seen")  # fields that may be given as functions
 
 
@@ -153,3 +154,21 @@ def history_table(steps: Sequence[Step], scores: Sequence[float]) -> pd.DataFram
     if scores:
         frame["score"] = scores
     return frame
+
+
+def columns_table(encodings: Iterable[Encoding]) -> pd.DataFrame:
+    """Return what became of each column: view, column, kind, became (how many columns, of what) and a note."""
+    rows = []
+    for encoding in encodings:
+        for column in encoding.columns:
+            kind = column.dropped if column.kind is None else column.kind.name
+            rows.append((encoding.view, column.name, kind, _became(column), column.note))
+    return pd.DataFrame(rows, columns=list(FIELDS))
+
+
+def _became(column: ColumnEncoding) -> str:
+    names = [name.removeprefix(column.name).strip() or "number" for name in column.outputs]
+    if not names:
+        return "dropped"
+    shown = ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
+    return f"{len(names)} column{'s' if len(names) > 1 else ''}: {shown}"

@@ -1,4 +1,4 @@
-"""What `Denoised.predict` says of items that came later, when it is asked for details."""
+"""What a result says of items that came later."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tupi.inputs.numbers import PANDAS, in_library
+from tupi.inputs.features import any_lazy
+from tupi.inputs.numbers import PANDAS, in_library, library_of
 from tupi.results.coverage import class_sets, interval
+from tupi.results.outcome import Outcome
+from tupi.runtime.errors import InputError
 
 Array = NDArray[np.float64]
 
@@ -74,3 +77,50 @@ class Predicted:
             found = {f"initial_{name}": column for name, column in zip(names, self.initial.T, strict=True)}
             found |= {f"prediction_{name}": column for name, column in zip(names, self.predictions.T, strict=True)}
         return pd.DataFrame(found | {"familiar": self.familiar}, index=self.index)
+
+
+def predict(result: Outcome, predictions: Any, features: Any, details: bool, groups: Any) -> Any:
+    """Return better predictions of items that came later, see `tupi.Denoised.predict`."""
+    if result.model is None:
+        raise InputError(
+            f"predict: found a result of method {result.method!r} that has no function of new items; accepted: "
+            "results of 'auto', 'fuse', 'smooth' and 'tupi', saved by this version or a later one."
+        )
+    if result.in_blocks is not None and any_lazy(predictions, features):
+        return result.in_blocks(result, predictions, features, details, groups)
+    try:
+        items = result.model.known.items(predictions, features, groups)
+        found = result.model.foresee(items, sure=details)
+        better = items.as_given(found.predictions)
+        if result.origin is None and not np.isfinite(better).all():
+            raise ArithmeticError("what it predicts is not finite")
+    except InputError:
+        raise
+    except Exception as why:
+        if result.origin is not None:
+            raise
+        said = " ".join(str(why).split()) or type(why).__name__
+        raise InputError(
+            f"predict: the parts of the model that was loaded do not belong together ({said}); accepted: a result "
+            "as `save` wrote it."
+        ) from why
+    if details:
+        return Predicted(
+            predictions=better,
+            initial=items.as_given(np.array(items.initial)),
+            familiar=found.familiar,
+            method=result.method,
+            task=result.task,
+            index=items.index,
+            classes=items.classes,
+            uncertainty=found.uncertainty,
+            expected=found.expected,
+            left_out_errors=result.left_out_errors,
+            library=library_of(predictions),
+        )
+    if isinstance(predictions, pd.Series):
+        return pd.Series(better, index=items.index, name=predictions.name)
+    if isinstance(predictions, pd.DataFrame):
+        names = predictions.columns if items.classes is None or items.binary else list(items.classes)
+        return pd.DataFrame(better, index=items.index, columns=names)
+    return better

@@ -63,8 +63,9 @@ class Reasons:
         if not len(self.neighbours):
             return f"{moved}."
         item, label, _, pull = (self.neighbours[name].tolist()[0] for name in self.neighbours)
-        said = f"{shortened(str(item))} (label {_label(label)}, pull {pull:+.3g})"
-        return f"{moved}. The nearest labelled item is {said}."
+        answers = isinstance(label, str) and label.startswith("above ")
+        known = f"{label} in comparisons" if answers else f"with label {_label(label)}"
+        return f"{moved}. The nearest labelled item is {shortened(str(item))}, {known}; it pulled by {pull:+.3g}."
 
     def __repr__(self) -> str:
         """Return the sentence."""

@@ -20,7 +20,7 @@ from tupi.judging.catalogue import axis_of, words_of
 from tupi.judging.evidence import amount
 from tupi.judging.metrics import usual_metrics
 from tupi.results import plots
-from tupi.results.html import paragraphs, plot, side_by_side, table
+from tupi.results.html import command, paragraphs, plot, side_by_side, table
 from tupi.results.outcome import Outcome
 from tupi.results.reasons import main_parts
 from tupi.results.summary import (
@@ -155,13 +155,13 @@ def _gain(result: Outcome) -> str:
     figures = []
     if judged(evidence):
         whose = "" if evidence.accepted else " of the candidate that was turned down"
-        caption = f"The gain{whose} on {evidence.noun}s that did not choose anything, with its 95% interval. "
-        caption += "Right of the dotted line is better."
+        caption = f"The gain{whose} on {evidence.noun}s that were held out, with its 95% interval. "
+        caption += "To the right of the dotted line, the new predictions are better."
         figures.append(plot("gain", f"Gain on held-out {evidence.noun}s", plots.gain_interval(evidence), caption))
     if "score" in result.history and len(result.history) >= LEAST_STEPS:
         caption = (
-            "On the very labels that chose the setting and the number of steps, and so a little too good; "
-            "judge by held-out labels."
+            "These are the very labels that chose the setting and the number of steps, so the score is a little too "
+            "good. Judge by the gain on held-out labels."
         )
         # What chose is the first metric of the task, whatever else the gain is told in.
         chose = usual_metrics(result.task)[Values if evidence.noun == "label" else Pairs].name
@@ -186,7 +186,7 @@ def _before_after(result: Outcome) -> str:
             "scatter",
             f"Old against new {noun_of(result)}",
             plots.score_scatter(result),
-            f"{sample}Items on the dotted line are unchanged; diamonds are those of the table of movers.",
+            f"{sample}Items on the dotted line are unchanged. Diamonds are the items in the table of movers.",
         ),
         plot(
             "changes",
@@ -246,9 +246,9 @@ def _views(result: Outcome) -> str:
     return (
         paragraphs(
             "A view is a set of features of the items that the predictor never saw. Its weight says how much it "
-            "counted. Normalised HSIC measures any kind of dependence between predictions and a view: 0 is none, 1 the "
-            "most. The p-value is how often independent data would show as much as the initial predictions do, times "
-            f"the number of views; below {LEVEL} a view is said to be related to them."
+            "counted. Normalised HSIC measures any kind of dependence between the predictions and a view: 0 is none, "
+            "and 1 is the most. The p-value says how often chance alone would show as much dependence as the initial "
+            f"predictions do, times the number of views; if it is below {LEVEL}, the view is related to them."
         )
         + table("Views: weight and dependence", header, rows)
         + side_by_side(*figures)
@@ -263,15 +263,15 @@ def _worth(result: Outcome) -> str:
     explains = bool((gains["kind"] == "explains").all())
     if explains:
         said = (
-            "How much of the differences between the initial predictions each view explains by itself, from 0 to 1. "
-            "That says which views are about the same thing, and not whether they help: only labels tell."
+            "The table says how much of the differences between the initial predictions each view explains by itself, "
+            "from 0 to 1. That says which views are about the same thing, and not whether they help; only labels tell."
         )
         caption, title, factor = "What each view explains", "explains", 1.0
     else:
         metric = "" if result.evidence is None else result.evidence.metric
         said = (
-            "What a view is worth is the gain over the answer without it, on labels that were held out. Two views that "
-            "say the same are worth little each, since either can stand in for the other."
+            "What a view is worth is how much better the answer is with it than without it, on labels that were held "
+            "out. Two views that say the same are worth little each, since either can stand in for the other."
         )
         caption, title, factor = "What each view is worth", f"gain in {axis_of(metric)}", words_of(metric).factor
     rows = [(view, *(factor * figure for figure in row[:3])) for view, *row in gains.itertuples()]
@@ -288,9 +288,9 @@ def _uncertainty(result: Outcome) -> str:
     if not len(known):
         return paragraphs("No item has a view, so that none has a figure.")
     compared = result.evidence is not None and result.evidence.noun == "comparison"
-    unit = (
-        "of a class's share" if result.task == "classification" else "of the predictions" if compared else "of labels"
-    )
+    unit = "of the predictions" if compared else "of the labels"
+    if result.task == "classification":
+        unit = "of a class's share"
     low, middle, high = np.quantile(known, (0.1, 0.5, 0.9))
     rows = (
         ("the surest tenth of the items", f"at most {significant(low)}"),
@@ -300,9 +300,9 @@ def _uncertainty(result: Outcome) -> str:
     lacking = len(result.uncertainty) - len(known)
     rest = f" {amount(lacking, 'item')} without any view have none." if lacking else ""
     return paragraphs(
-        "The uncertainty of an item is the standard deviation of the label that it would get: about two labels in "
-        f"three are expected to be that close to what is expected of them.{rest}"
-    ) + table(f"Uncertainty, in units {unit}", ("which items", "uncertainty"), rows)
+        "The uncertainty of an item says how far its label may be from what is expected: about two labels in three "
+        f"will be closer than that. (It is the standard deviation of the label that the item would get.){rest}"
+    ) + table(f"Uncertainty, in the units {unit}", ("which items", "uncertainty"), rows)
 
 
 def _label_next(result: Outcome) -> str:
@@ -310,17 +310,17 @@ def _label_next(result: Outcome) -> str:
         return paragraphs(f"Method {result.method!r} does not say which items to label; method 'auto' does.")
     chosen = result.suggested[:N_SUGGESTED]
     key = "item" if result.index is None else str(result.index.name or "id")
-    said = "These are not drawn at random: they teach more than random ones, but judge a gain less fairly."
+    said = "They are not drawn at random: they teach more than random ones, but judge a gain less fairly."
     if chosen.ndim == 2:
         pairs = zip(*(plots.item_names(result, side) for side in chosen.T), strict=True)
-        first = "Answers to “which of these two is higher?” that are expected to teach most, the best first."
+        first = "These are the pairs whose comparison (“which of the two is higher?”) would teach most, the best first."
         return paragraphs(f"{first} {said}") + table("Pairs to compare next", (key, "or"), pairs, n_text=2)
     columns: dict[str, Any] = {key: plots.item_names(result, chosen)}
     if result.initial.ndim == 1:
         columns["prediction now"] = result.predictions[chosen]
     if result.uncertainty is not None:
         columns["uncertainty"] = result.uncertainty[chosen]
-    first = "Items whose labels are expected to teach most, the best first."
+    first = "These are the items whose labels are expected to teach most, the best first."
     rows = zip(*columns.values(), strict=True)
     return paragraphs(f"{first} {said}") + table("Items to label next", tuple(columns), rows)
 
@@ -344,14 +344,18 @@ def _movers(result: Outcome) -> str:
         caption = f"The {amount(len(items), 'item')} whose class scores changed most, with the score of the class after"
         return _with_reasons(result, items, caption, columns, 3)
     moved = result.table().iloc[items]
-    columns = {
-        key: names,
-        "score before": moved["initial"],
-        "score after": moved["prediction"],
+    word = {"ranking": "score", "regression": "value"}.get(result.task, "probability")
+    places = {
+        "places": [f"{int(places):+,}" for places in moved["rank_before"] - moved["rank_after"]],
         "rank before": moved["rank_before"],
         "rank after": moved["rank_after"],
-        "places": [f"{int(places):+,}" for places in moved["rank_before"] - moved["rank_after"]],
     }
+    levels = {f"{word} before": moved["initial"], f"{word} after": moved["prediction"]}
+    if result.task == "ranking":
+        columns = {key: names} | places | levels
+    else:
+        change = [f"{change:+.3g}" for change in moved["prediction"] - moved["initial"]]
+        columns = {key: names, "change": change} | levels | places
     measure = "rank" if result.task == "ranking" else "prediction"
     caption = f"The {amount(len(items), 'item')} whose {measure} changed most; rank 1 is the highest score"
     return _with_reasons(result, items, caption, columns, 1)
@@ -362,24 +366,29 @@ def _with_reasons(result: Outcome, items: NDArray[np.int64], caption: str, colum
     reasons = [None if result.origin is None else result.origin.reasons(int(item)) for item in items]
     said = ""
     if all(one is not None for one in reasons):
-        columns = columns | {"main reasons": [main_parts(one) for one in reasons if one is not None]}
-        unit = "log odds of a class" if reasons[0] is not None and "odds" in reasons[0].unit else "the same units"
+        told = {"main reasons": [main_parts(one) for one in reasons if one is not None]}
+        # Who moved and how far comes first, and then why, which a phone shows without scrolling.
+        columns = {name: columns[name] for name in list(columns)[: max(n_text, 2)]} | told | columns
+        odds = reasons[0] is not None and "odds" in reasons[0].unit
+        unit = "log odds of a class" if odds else "the units of the predictions"
         said = (
-            "Main reasons are the largest parts of an item's change, which add up to it: that of its own prediction, "
-            f"and what each view adds once it is known, in {unit}. result.reasons(item) tells all of them."
+            "The main reasons are the largest parts of an item's change. One part is that of its own prediction, and "
+            f"each view has a part: what it adds once it is known, in {unit}. All parts add up to the change; "
+            "result.reasons(item) tells them all."
         )
     rows = zip(*columns.values(), strict=True)
-    return (paragraphs(said) if said else "") + table(caption, tuple(columns), rows, n_text=n_text)
+    return paragraphs(said) * bool(said) + table(caption, tuple(columns), rows, n_text, text=("main reasons",))
 
 
 def _settings(result: Outcome, origin: Origin) -> str:
     settings = [("method", result.method), ("task", result.task)]
     settings += [(name, _setting(value)) for name, value in result.params.items()]
     versions = [("Python", platform.python_version()), *((name, version(name)) for name in PACKAGES)]
+    told = [(what, command(name) if what == "command" else name) for what, name in origin]
     return side_by_side(
         table("Settings, chosen ones included", ("setting", "value"), settings, n_text=2),
         table("Versions when this report was written", ("package", "version"), versions, n_text=2),
-    ) + table("Where it comes from", ("what", "name"), [*origin, ("date", date.today().isoformat())], n_text=2)
+    ) + table("Where it comes from", ("what", "name"), [*told, ("date", date.today().isoformat())], n_text=2)
 
 
 def _setting(value: Any) -> str:

@@ -12,15 +12,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tupi.inputs.labels import Labels
-from tupi.inputs.numbers import library_of
 from tupi.inputs.types import Column, Features, Table
-from tupi.inputs.views import any_lazy
 from tupi.results.coverage import class_sets, interval
 from tupi.results.decisions import Decisions, decide
 from tupi.results.drift import Drift, drift
 from tupi.results.notebook import draw, figures_of
 from tupi.results.outcome import Outcome, without_items
-from tupi.results.predicted import Predicted
+from tupi.results.predicted import predict
 from tupi.results.reasons import Reasons, position_of
 from tupi.results.report import write_report
 from tupi.results.saving import save_outcome
@@ -108,12 +106,15 @@ class Denoised(Outcome):
 
     def __repr__(self) -> str:
         """Return the result in five lines."""
-        return "\n".join(five_lines(self))
+        return "\n".join(self._lines())
 
     def _repr_html_(self) -> str:
         """Return the same five lines for a notebook."""
-        head, *sentences = map(escape, five_lines(self))
+        head, *sentences = map(escape, self._lines())
         return f"<p><b>{head}</b></p>" + "".join(f"<p>{sentence}</p>" for sentence in sentences)
+
+    def _lines(self) -> list[str]:
+        return five_lines(self)
 
     def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return bounds between which the label of each item is expected with a given probability.
@@ -186,49 +187,7 @@ class Denoised(Outcome):
             Predictions in the form and scale of those that came in. For items on Dask a Dask array, Series or
             DataFrame, and with details a Dask DataFrame.
         """
-        if self.model is None:
-            raise InputError(
-                f"predict: found a result of method {self.method!r} that has no function of new items; accepted: "
-                "results of 'auto', 'fuse', 'smooth' and 'tupi', saved by this version or a later one."
-            )
-        if self.in_blocks is not None and any_lazy(predictions, features):
-            return self.in_blocks(self, predictions, features, details, groups)
-        try:
-            items = self.model.known.items(predictions, features, groups)
-            found = self.model.foresee(items, sure=details)
-            better = items.as_given(found.predictions)
-            if self.origin is None and not np.isfinite(better).all():
-                raise ArithmeticError("what it predicts is not finite")
-        except InputError:
-            raise
-        except Exception as why:
-            if self.origin is not None:
-                raise
-            said = " ".join(str(why).split()) or type(why).__name__
-            raise InputError(
-                f"predict: the parts of the model that was loaded do not belong together ({said}); accepted: a result "
-                "as `save` wrote it."
-            ) from why
-        if details:
-            return Predicted(
-                predictions=better,
-                initial=items.as_given(np.array(items.initial)),
-                familiar=found.familiar,
-                method=self.method,
-                task=self.task,
-                index=items.index,
-                classes=items.classes,
-                uncertainty=found.uncertainty,
-                expected=found.expected,
-                left_out_errors=self.left_out_errors,
-                library=library_of(predictions),
-            )
-        if isinstance(predictions, pd.Series):
-            return pd.Series(better, index=items.index, name=predictions.name)
-        if isinstance(predictions, pd.DataFrame):
-            names = predictions.columns if items.classes is None or items.binary else list(items.classes)
-            return pd.DataFrame(better, index=items.index, columns=names)
-        return better
+        return predict(self, predictions, features, details, groups)
 
     def update(
         self,

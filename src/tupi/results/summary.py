@@ -264,8 +264,8 @@ def views_worth(result: Outcome) -> str:
             for name, (share, low, high) in zip(names, figures, strict=True)
         ]
         return (
-            "Of the differences between the initial predictions each view alone explains (with 95% intervals): "
-            f"{', '.join(parts)}{rest}; only labels tell whether that helps."
+            "How much of the differences between the initial predictions each view alone explains (with 95% "
+            f"intervals): {', '.join(parts)}{rest}. Only labels tell whether that helps."
         )
     metric = "" if result.evidence is None else result.evidence.metric
     said = words_of(metric).difference
@@ -274,7 +274,7 @@ def views_worth(result: Outcome) -> str:
         for name, (gain, low, high) in zip(names, figures, strict=True)
     ]
     return (
-        f"What each view is worth, as the gain in {axis_of(metric)}, over the answer without it (with 95% intervals): "
+        f"How much better the answer is with each view than without it, in {axis_of(metric)} (with 95% intervals): "
         f"{', '.join(parts)}{rest}."
     )
 

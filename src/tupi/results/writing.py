@@ -32,15 +32,20 @@ def destination(path: Path) -> Path:
         raise InputError(f"{path}: its links lead in a circle; accepted: a file.") from None
 
 
-def check_output(option: str, path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> None:
-    """Complain about a place where nothing can be written, before anything long begins."""
-    if path.suffix.lower() not in suffixes:
-        raise InputError(f"{option}: {path} has the suffix {path.suffix!r}; accepted: {', '.join(suffixes)}.")
-    path = destination(path)
+def _check_length(option: str, path: Path) -> None:
     if (length := len(os.fsencode(path.name))) > LONGEST_NAME:
         raise InputError(
             f"{option}: the file's name has {length} bytes ({path.name[:20]}...); accepted: at most {LONGEST_NAME}."
         )
+
+
+def check_output(option: str, path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> None:
+    """Complain about a place where nothing can be written, before anything long begins."""
+    if path.suffix.lower() not in suffixes:
+        raise InputError(f"{option}: {path} has the suffix {path.suffix!r}; accepted: {', '.join(suffixes)}.")
+    _check_length(option, path)  # beyond what the file system takes, nothing else can be asked about it
+    path = destination(path)
+    _check_length(option, path)
     if path.is_dir():
         raise InputError(f"{option}: {path} is a folder; accepted: a file.")
     # Whoever may do anything may write to such a file as well, but whoever made it read-only meant it to stay.

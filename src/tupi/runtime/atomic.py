@@ -12,6 +12,7 @@ from pathlib import Path
 from tupi.runtime.system import is_running, try_lock
 
 #: A file that is being written: hidden, and named after its process, so that it is known for what it is later.
+UNFINISHED = ".unfinished"
 TEMPORARY = re.compile(r"\.tupi-(?P<process>\d+)-\w+(\.\w*)?")
 
 
@@ -43,24 +44,65 @@ def replacing(path: Path) -> Iterator[Path]:
         os.close(handle)
 
 
+@contextmanager
+def filling(folder: Path, pattern: str) -> Iterator[None]:
+    """Mark a folder as unfinished while files of a pattern are written to it; on failure these are removed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".tupi-{os.getpid()}-", suffix=UNFINISHED, dir=folder)
+    try:
+        try_lock(handle)  # held until it is closed or the process is gone
+        yield
+    except BaseException:
+        _empty(folder, pattern, Path(name))
+        raise
+    finally:
+        os.close(handle)
+    Path(name).unlink()
+
+
+def is_free(folder: Path, pattern: str) -> bool:
+    """Return whether a folder is new or empty, once what a killed process left of files of a pattern is gone."""
+    if not folder.exists():
+        return True
+    for marker in folder.glob(f".tupi-*{UNFINISHED}"):
+        if _is_abandoned(marker):
+            _empty(folder, pattern, marker)
+    remove_abandoned(folder)
+    return folder.is_dir() and not any(folder.iterdir())
+
+
+def _empty(folder: Path, pattern: str, marker: Path) -> None:
+    for part in folder.glob(pattern):
+        part.unlink(missing_ok=True)
+    marker.unlink(missing_ok=True)  # last: until then, whatever is left belongs to nothing that is whole
+
+
 def remove_abandoned(folder: Path) -> None:
-    """Remove temporary files of processes that are gone.
+    """Remove temporary files of processes that are gone."""
+    with suppress(OSError):  # a folder that cannot be read has other problems, which the caller will meet
+        for entry in os.scandir(folder):
+            if not entry.name.endswith(UNFINISHED) and _is_abandoned(Path(entry.path)):
+                with suppress(OSError):
+                    os.unlink(entry.path)
+
+
+def _is_abandoned(path: Path) -> bool:
+    """Return whether a file is temporary, and whoever wrote it is gone.
 
     The name alone does not tell: a process of that number may be another one, or run on another machine that shares
     the folder. Whoever writes a file has it locked.
     """
-    with suppress(OSError):  # a folder that cannot be read has other problems, which the caller will meet
-        for entry in os.scandir(folder):
-            match = TEMPORARY.fullmatch(entry.name)
-            if match is None or is_running(int(match["process"])):
-                continue
-            with suppress(OSError):
-                handle = os.open(entry.path, os.O_RDWR)
-                try:
-                    if try_lock(handle):
-                        os.unlink(entry.path)
-                finally:
-                    os.close(handle)
+    match = TEMPORARY.fullmatch(path.name)
+    if match is None or is_running(int(match["process"])):
+        return False
+    try:
+        handle = os.open(path, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        return try_lock(handle)
+    finally:
+        os.close(handle)
 
 
 def write_atomically(path: Path, content: bytes) -> Path:

@@ -14,8 +14,9 @@ from tupi.algorithm.denoiser import HeavyBall, Run, _minimize, advance, view_wei
 from tupi.algorithm.engines.fused import FusedEngine
 from tupi.algorithm.engines.passes import BLOCK, descend, part_bounds
 from tupi.algorithm.engines.plain import ExactEngine, LowRankEngine
-from tupi.blocks.memory import Memory, Scratch
-from tupi.embedding.embedding import Embedding, EmbeddingOptions, embed, exact_kernel, normalized_factor
+from tupi.blocks.home import Memory, Scratch
+from tupi.embedding.embedding import Embedding, EmbeddingOptions, embed, exact_kernel
+from tupi.embedding.gaussian import normalized_factor
 from tupi.inputs.views import View
 
 SIGMA2 = 1.7

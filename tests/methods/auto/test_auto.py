@@ -16,7 +16,7 @@ def test_with_labels_it_fuses():
     np.testing.assert_array_equal(found.predictions, expected.predictions)
     assert found.params["chosen"] == "fuse"
     assert len(found.notes) == 1
-    assert found.notes[0].startswith("Chose 'fuse' because there are labels. 2 of 3 views depend on the predictions")
+    assert found.notes[0].startswith("Method 'fuse' was chosen, because there are labels. 2 of 3 views depend on the")
     assert "\n" not in found.notes[0]
     np.testing.assert_array_equal(found.suggest(5), expected.suggest(5))
 
@@ -26,7 +26,7 @@ def test_without_labels_it_smooths():
     expected = tupi.denoise(SCORES, VIEWS, method="smooth")
     np.testing.assert_array_equal(found.predictions, expected.predictions)
     assert found.params["chosen"] == "smooth"
-    assert found.notes[0].startswith("Chose 'smooth' because there are no labels.")
+    assert found.notes[0].startswith("Method 'smooth' was chosen, because there are no labels.")
 
 
 def test_labels_of_items_without_features_do_not_count():
@@ -58,7 +58,7 @@ def test_the_owner_of_a_parameter_is_named_in_full():
     with pytest.raises(InputError) as caught:
         tupi.denoise(SCORES, VIEWS, n_threads=1)
     assert str(caught.value) == (
-        "n_threads: method 'auto' has no such parameter; it belongs to methods 'tupi', 'tupi+coconut' "
+        "n_threads: method 'auto' has no such parameter; it belongs to methods 'tupi', 'tupi-joint', 'tupi+coconut' "
         '(method="tupi", n_threads=...).'
     )
 

@@ -10,10 +10,9 @@ from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Values
 from tupi.inputs.problem import make_problem
 from tupi.judging.metrics import pairwise_accuracy
-from tupi.methods.auto import experts
+from tupi.methods.auto import fitting
 from tupi.methods.auto.auto import label_free_of
-from tupi.methods.auto.experts import LEAST_FOR_TREES, fit_plain, with_experts
-from tupi.methods.auto.fitting import fit_values
+from tupi.methods.auto.fitting import LEAST_FOR_TREES, fit_plain, fit_values, with_experts
 from tupi.methods.auto.kernels import pick_features
 from tupi.methods.auto.process import PRIOR_SD, LogPrior, dealt, judged_apart, labelled_model, posterior
 
@@ -104,7 +103,7 @@ def test_left_out_predictions_do_not_see_their_own_label():
             one = replace(model, columns=scale * model.columns)
             zero = np.zeros_like(labels)
             parts.append(judged_apart(one, posterior(one, one.most_likely(labels), labels), labels, zero))
-        return experts.combined_left_out(parts, labels, 0.4)
+        return fitting.combined_left_out(parts, labels, 0.4)
 
     before, after = combined(z), combined(changed)
     assert after.held_out[top, 0] == pytest.approx(before.held_out[top, 0], abs=1e-9)
@@ -117,7 +116,7 @@ def test_a_table_gains_what_a_linear_fit_gains():
     labels, judging = Values(items, truth[items]), Values(np.arange(30, 400), truth[30:])
     found = tupi.denoise(scores, views, labels=labels)
     assert found.params["plain_share"] > 0.5
-    assert "of them by a plain process" in found.notes[0]
+    assert "by a plain regression" in found.notes[0]
     linear = tupi.denoise(scores, views, labels=labels, method="ridge")
     assert pairwise_accuracy(found.predictions, judging) > pairwise_accuracy(linear.predictions, judging) - 0.01
 
@@ -159,7 +158,7 @@ def test_trees_take_part_where_they_err_less():
     items = np.arange(120)
     found = tupi.denoise(scores, views, labels=Values(items, truth[items]), task="regression")
     assert found.params["trees_share"] > 0.15
-    assert "% by trees" in found.notes[0]
+    assert "% by decision trees" in found.notes[0]
     truth, scores, views = table()
     plain = tupi.denoise(scores, views, labels=Values(items, truth[items]), task="regression")
     assert plain.params["trees_share"] == 0.0
@@ -187,7 +186,7 @@ def test_few_labels_grow_no_trees(monkeypatch):
         counts.append(len(errors))
         return np.full(errors.shape[:1] + errors.shape[2:], 0.2)
 
-    monkeypatch.setattr(experts, "mean_shares", even)
+    monkeypatch.setattr(fitting, "mean_shares", even)
     for m in (LEAST_FOR_TREES - 1, LEAST_FOR_TREES):
         with_experts(*setting(scores, views, truth, np.arange(m)))
     assert counts == [2, 2, 3, 3]

@@ -9,13 +9,20 @@ from tests.methods.rows import class_problem
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Values
 from tupi.inputs.problem import make_problem
-from tupi.methods.auto.answering import CLASS_SHIFT, fitted, label_free_chances
 from tupi.methods.auto.auto import label_free_of
-from tupi.methods.auto.fitting import LEAST_SLOPE, fit_pairs, fit_values, most_labels
-from tupi.methods.auto.flips import Answers
+from tupi.methods.auto.fitting import (
+    CLASS_SHIFT,
+    LEAST_SLOPE,
+    fit_pairs,
+    fit_values,
+    fitted,
+    label_free_chances,
+    most_labels,
+)
+from tupi.methods.auto.items import Scale
 from tupi.methods.auto.kernels import pick_features
+from tupi.methods.auto.preferences import Answers
 from tupi.methods.auto.process import JITTER, RHO
-from tupi.methods.auto.scale import Scale
 
 TRUTH, SCORES, VIEWS = make_problem_arrays(120)
 BASE = label_free_of(Prepared(make_problem(SCORES, VIEWS)))
@@ -100,7 +107,8 @@ def test_classes_are_fitted_around_label_free_probabilities():
     prepared = Prepared(make_problem(chances, views, labels, "classification"))
     base = label_free_of(prepared)
     scale = Scale("classification", prepared.scale, prepared.shift, True)
-    answer, rows = fitted(base, labels, scale)
+    answer = fitted(base, labels, scale)
+    rows = answer.rows
     items, found = everyone(base), label_free_chances(base, scale)
     average = items.base[:, :, 2] - items.base[:, :, 2].mean(axis=0)
     average *= (average * prepared.f).sum(axis=0) / (average**2).sum(axis=0)

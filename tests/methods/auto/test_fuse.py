@@ -9,12 +9,12 @@ from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Pairs, Values
 from tupi.inputs.problem import make_problem
 from tupi.judging.metrics import pairwise_accuracy
-from tupi.methods.auto import experts, fitting
-from tupi.methods.auto.answering import fitted
+from tupi.methods.auto import fitting
 from tupi.methods.auto.auto import Fuse, label_free_of
+from tupi.methods.auto.fitting import fitted
 from tupi.methods.auto.guard import Blend
+from tupi.methods.auto.items import Scale
 from tupi.methods.auto.process import labelled_model
-from tupi.methods.auto.scale import Scale
 from tupi.results.summary import summary
 from tupi.runtime.errors import InputError
 
@@ -34,7 +34,8 @@ def answer_to(labels, task="ranking"):
     """Return the answer to labels, the items it was fitted to, and the problem."""
     prepared = Prepared(make_problem(SCORES, VIEWS, labels, task))
     scale = Scale(task, prepared.scale, prepared.shift, probabilities=False)
-    return *fitted(label_free_of(prepared), labels, scale), prepared
+    answer = fitted(label_free_of(prepared), labels, scale)
+    return answer, answer.rows, prepared
 
 
 def comparisons(items, k=80, seed=0):
@@ -54,7 +55,7 @@ def test_labels_help_and_evidence_says_so():
     assert found.evidence.low > 0
     assert abs(found.evidence.gain - gain) < 0.06
     assert found.evidence.before == pytest.approx(pairwise_accuracy(SCORES, KNOWN))
-    assert found.evidence.sentence.startswith("On 40 labels, each judging a choice made without it, pairwise accuracy")
+    assert found.evidence.sentence.startswith("On 40 labels, each held out in turn, pairwise accuracy")
 
 
 def test_evidence_does_not_see_the_labels_it_is_judged_by():
@@ -86,7 +87,7 @@ def test_comparisons_are_not_called_labels(n):
     found = fuse(Pairs(np.where(up, first, second), np.where(up, second, first)))
     assert found.evidence.noun == "comparison"
     assert found.evidence.sentence.startswith(f"On {n} comparisons" if n == 30 else "5 comparisons are too few")
-    assert f"A Gaussian process on {n} comparisons made" in found.notes[0]
+    assert f"learned from {n} comparisons by a Gaussian process" in found.notes[0]
     assert f"{n} comparisons" in summary(found)[2]
     assert "label" not in found.evidence.sentence
 
@@ -94,7 +95,7 @@ def test_comparisons_are_not_called_labels(n):
 def test_a_method_that_was_asked_for_does_not_say_that_it_was_chosen():
     """Of comparisons it says that there are labels, and 'smooth' that there are none where there are."""
     assert "label" not in fuse(comparisons(LABELLED)).notes[0]
-    assert "Chose" not in tupi.denoise(SCORES, VIEWS, labels=KNOWN, method="smooth").notes[0]
+    assert "was chosen" not in tupi.denoise(SCORES, VIEWS, labels=KNOWN, method="smooth").notes[0]
 
 
 def test_without_the_guard_predictions_change():
@@ -297,7 +298,7 @@ def values_with_model(labels):
 
 def test_few_labels_left_out_are_predicted_by_fits_without_them(monkeypatch):
     """With the variances that all labels gave, as the closed form has it; of the process alone."""
-    monkeypatch.setattr(experts, "LEAST_LABELS", N)
+    monkeypatch.setattr(fitting, "LEAST_LABELS", N)
     answer, model, mean, residuals = values_with_model(Values(LABELLED[:19], TRUTH[LABELLED[:19]]))
     v = np.append(answer.fused.process.v, answer.fused.noise)
     for i, j in ((0, 7), (18, 3)):
@@ -310,7 +311,7 @@ def test_few_labels_left_out_are_predicted_by_fits_without_them(monkeypatch):
 
 def test_labels_left_out_meet_variances_that_other_folds_chose(monkeypatch):
     """A label's fold is its rank modulo five; a pair of two folds is the mean of what either's variances say."""
-    monkeypatch.setattr(experts, "LEAST_LABELS", N)
+    monkeypatch.setattr(fitting, "LEAST_LABELS", N)
     answer, model, mean, residuals = values_with_model(KNOWN)
     fold = np.argsort(np.argsort(mean + residuals)) % 5
 

@@ -12,6 +12,7 @@ from tupi.methods.auto.guard import (
     blend_of,
     confirmation,
     probability_of_gain,
+    share_of_new,
     weight_of,
     wrong_before,
 )
@@ -197,3 +198,46 @@ def test_a_blend_of_predictions():
     np.testing.assert_allclose(
         Blend(0.5, 0.3, 0.2).of(new, initial, label_free), 0.5 * new + 0.3 * initial + 0.2 * label_free
     )
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ((0.0, 3, 0.3, 3), 0.933056),
+        ((0.3, 40, 0.4, 40), 0.150757),
+        ((0.0, 10, 0.2, 10), 0.446963),
+        ((0.5, 8, 0.8, 20), 0.050682),
+        ((0.2, 100, 0.1, 100), 0.500302),
+    ],
+)
+def test_labels_are_confirmed_with_the_figures_that_were_measured_with(asked, expected):
+    """The other tests take these figures from the module, and would follow a wrong one."""
+    assert confirmation(*asked) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("gain", "promise", "of_shares", "of_errors"),
+    [
+        (Gain(0.5, 0.5, np.inf), 1.0, 0.841345, 0.549738),
+        (Gain(0.5, 0.52, 0.001), 0.5, 0.977914, 0.656605),
+        (Gain(0.5, 0.48, 0.1), 0.0, 0.443769, 0.421128),
+    ],
+)
+def test_a_gain_is_expected_with_the_figures_that_were_measured_with(gain, promise, of_shares, of_errors):
+    found = [probability_of_gain(gain, promise, prior, 0.25) for prior in (guard.OF_SHARES, guard.OF_ERRORS)]
+    assert found == pytest.approx([of_shares, of_errors], abs=1e-6)
+
+
+@pytest.mark.parametrize(("promise", "better", "worse"), [(1.0, 0.724391, 0.521948), (0.5, 0.430306, 0.246193)])
+def test_a_share_is_expected_with_the_figures_that_were_measured_with(promise, better, worse):
+    errors = np.array([1.0, -0.5, 0.8, -1.2, 0.3])
+    found = [share_of_new(errors, after, promise, 0.97) for after in (0.9 * errors + 0.1, 1.6 * errors)]
+    assert found == pytest.approx([better, worse], abs=1e-6)
+
+
+def test_a_share_where_no_view_is_related():
+    errors = np.array([1.0, -0.5, 0.8, -1.2, 0.3])
+    assert share_of_new(errors, 0.9 * errors + 0.1, 0.0, 0.97) == pytest.approx(0.112291, abs=1e-6)
+    assert share_of_new(errors, 0.9 * errors + 0.1, 0.0, 0.95) > 0
+    assert share_of_new(errors, 0.9 * errors + 0.1, 0.0, 0.949) == 0.0
+    assert share_of_new(errors, 1.6 * errors, 0.0, 0.97) == 0.0  # less than a tenth is nothing

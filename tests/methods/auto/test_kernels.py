@@ -9,7 +9,6 @@ from tupi.inputs.problem import make_problem
 from tupi.methods.auto.auto import label_free_of
 from tupi.methods.auto.design import suggest_first, suggest_items, suggest_pairs
 from tupi.methods.auto.fitting import fit_pairs, fit_values
-from tupi.methods.auto.flips import Answers
 from tupi.methods.auto.kernels import (
     LEAST_TRUST,
     LOG_PRIOR,
@@ -19,6 +18,7 @@ from tupi.methods.auto.kernels import (
     kernels,
     pick_features,
 )
+from tupi.methods.auto.preferences import Answers
 from tupi.methods.auto.process import LOG_PRIOR_NOISE, PRIOR_SD
 
 N = len(SCORES)

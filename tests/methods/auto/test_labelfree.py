@@ -8,14 +8,14 @@ from scipy.stats import norm, rankdata
 import tupi
 from tests.conftest import make_problem_arrays
 from tests.methods.auto.dense import dense_weights, everyone
-from tupi.blocks import memory
-from tupi.blocks.memory import Memory
+from tupi.blocks import home as blocks
+from tupi.blocks.home import Memory
 from tupi.embedding import anchors
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Values
 from tupi.inputs.problem import make_problem
 from tupi.methods.auto.auto import label_free_of, relations_of
-from tupi.methods.auto.drawing import content_order, drawing_order
+from tupi.methods.auto.items import content_order, drawing_order
 from tupi.methods.auto.labelfree import STRENGTHS, normal_scores, unit
 
 TRUTH, SCORES, VIEWS = make_problem_arrays(150)
@@ -115,7 +115,9 @@ def test_the_answer_lies_between_f_and_its_average_times_the_slope_for_f():
     np.testing.assert_allclose(columns_of(base, base.smoothed)[:, 0], p, atol=1e-9)
     np.testing.assert_allclose(columns_of(base, base.answer)[:, 0], p + base.share.c * (f - p), atol=1e-9)
     assert 0 < base.share.c < 1
-    np.testing.assert_array_equal(base.careful, base.answer if base.moves else base.only(0))
+    assert base.moves
+    assert base.share.c < base.share.kept == pytest.approx(2 / 3), "two views are judged by their columns"
+    np.testing.assert_allclose(columns_of(base, base.careful)[:, 0], p + 2 / 3 * (f - p), atol=1e-9)
 
 
 def test_ranked_predictions_are_normal_scores():
@@ -133,7 +135,7 @@ def test_ranked_predictions_are_normal_scores():
 def test_many_blocks_give_the_same_as_one(monkeypatch, views, most):
     monkeypatch.setattr(anchors, "MOST", most)
     one = answer_for(views)
-    monkeypatch.setattr(memory, "BLOCK", 37)
+    monkeypatch.setattr(blocks, "BLOCK", 37)
     many = answer_for(views)
     assert len(one.home.bounds) == 2
     assert len(many.home.bounds) == 6
@@ -149,7 +151,7 @@ def test_many_blocks_give_the_same_as_one(monkeypatch, views, most):
 def test_predictions_do_not_depend_on_the_blocks(monkeypatch, labelled):
     labels = Values(np.arange(0, 150, 5), TRUTH[::5]) if labelled else None
     expected = tupi.denoise(SCORES, HOLED, labels=labels)
-    monkeypatch.setattr(memory, "BLOCK", 37)
+    monkeypatch.setattr(blocks, "BLOCK", 37)
     found = tupi.denoise(SCORES, HOLED, labels=labels)
     assert found.changed
     assert expected.changed

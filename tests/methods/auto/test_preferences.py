@@ -5,14 +5,16 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from tupi.methods.auto.flips import TRIED, Answers, log_prior
 from tupi.methods.auto.preferences import (
     SCALE,
+    TRIED,
+    Answers,
     PreferencePosterior,
     Preferences,
     differences,
     fit_preferences,
     left_out_comparisons,
+    log_prior,
     mode,
 )
 from tupi.methods.auto.process import LogPrior

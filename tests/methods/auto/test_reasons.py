@@ -126,7 +126,7 @@ def test_pulls_are_what_changes_with_a_label():
     found = result.reasons(90)
     fused = explanation.answer.fused
     whole = reasons.pick_features(explanation.base, np.array([90]))
-    z = (TRUTH[explanation.labelled] - TRUTH[:HELD].mean()) / TRUTH[:HELD].std()
+    z = (TRUTH[explanation.answer.rows] - TRUTH[:HELD].mean()) / TRUTH[:HELD].std()
     expected = np.zeros(HELD)
     shared = fused.kernels.within()
     for share, process in ((1 - fused.plain_share, fused.process), (fused.plain_share, fused.plain)):
@@ -136,7 +136,7 @@ def test_pulls_are_what_changes_with_a_label():
         row = process.covariances(whole, fused.kernels.shared(whole), 0)[0]
         expected += share * np.linalg.solve(K + noise * np.eye(HELD), row) * rest * TRUTH[:HELD].std()
     pulls = found.neighbours.set_index("item")["pull"]
-    np.testing.assert_allclose(pulls[explanation.labelled].to_numpy(), expected, atol=1e-8)
+    np.testing.assert_allclose(pulls[explanation.answer.rows].to_numpy(), expected, atol=1e-8)
     assert list(found.neighbours["label"]) == [TRUTH[k] for k in found.neighbours["item"]]
     assert found.neighbours["alike"].is_monotonic_decreasing
     own = result.reasons(4).neighbours.iloc[0]

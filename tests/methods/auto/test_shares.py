@@ -2,8 +2,15 @@ import numpy as np
 import pytest
 from scipy.integrate import dblquad, quad
 
-from tupi.methods.auto.guard import EXPECTED_SHARES, LABELS_OF_SHARE, LEAST_SHARE, share_of_new
-from tupi.methods.auto.shares import PRIOR_LABELS, PRIOR_VARIANCE, mean_shares
+from tupi.methods.auto.guard import (
+    EXPECTED_SHARES,
+    LABELS_OF_SHARE,
+    LEAST_SHARE,
+    PRIOR_LABELS,
+    PRIOR_VARIANCE,
+    mean_shares,
+    share_of_new,
+)
 
 RNG = np.random.default_rng(0)
 FIRST, SECOND, THIRD = RNG.normal(size=(3, 12))

@@ -185,3 +185,30 @@ def test_a_faint_sign_is_not_credible(monkeypatch):
     assert signal_share(f, looks, 15, away(f, truth)).credible
     monkeypatch.setattr(signal, "LEAST_SIGN", 1.1)
     assert not signal_share(f, looks, 15, away(f, truth)).credible
+
+
+def test_averages_over_too_wide_circles_leave_f_alone():
+    """Two views know all of a truth that changes quickly; its averages miss it, and that is no error of f."""
+    rng = np.random.default_rng(0)
+    place = rng.uniform(-3, 3, size=(1000, 2))
+    looks = blocks([place + 0.01 * rng.normal(size=place.shape) for _ in range(4)])
+    quick = standard(np.sin(4 * place[:, :1]) * np.sin(4 * place[:, 1:]))
+    found = signal_share(quick, looks, 15, 0.0)
+    assert found.coarse
+    assert not found.credible
+    assert (found.c, found.kept) == (1.0, 1.0)
+    slow = signal_share(standard(place[:, :1] + 0.5 * rng.normal(size=(1000, 1))), looks, 15, 0.0)
+    assert not slow.coarse
+    assert slow.c < 0.5
+
+
+def test_columns_that_stand_for_views_move_f_less_without_labels():
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=1000)
+    f = standard((truth + 0.5 * rng.normal(size=1000))[:, None])
+    columns = np.column_stack([truth] * 6) + 0.1 * rng.normal(size=(1000, 6))
+    as_views = signal_share(f, blocks(np.hsplit(columns, 3)), 15, 0.0)
+    as_columns = signal_share(f, blocks([columns]), 15, 0.0)
+    assert as_views.kept == as_views.c < 0.5
+    assert as_columns.c < 0.5
+    assert as_columns.kept == pytest.approx(2 / 3)

@@ -40,9 +40,9 @@ def test_one_view_is_not_said_to_add_to_others_nor_to_have_been_used():
     scores = truth + rng.normal(size=300)
     found = tupi.denoise(scores, {"p": (truth + 0.3 * rng.normal(size=300))[:, None]})
     assert not found.changed
-    assert "1 of 1 views depend" in found.notes[0]
+    assert "1 of 1 view depends" in found.notes[0]
     assert "others" not in found.notes[0]
-    assert found.notes[0].endswith("does not tell error from signal: the predictions stay as they are.")
+    assert found.notes[0].endswith("cannot tell error from truth, so the predictions stay as they are.")
     assert found.weights["p"].tolist() == [0, 0]
     assert "The only view, p, was not used" in summary(found)[1]
 
@@ -60,7 +60,7 @@ def test_junk_and_copies_change_nothing():
     expected = tupi.denoise(SCORES, VIEWS, method="smooth").predictions
     found = tupi.denoise(SCORES, more | {"again": VIEWS["look0"]}, method="smooth")
     np.testing.assert_allclose(found.predictions, expected, atol=1e-9)
-    assert "copies: f, again" in found.notes[0]
+    assert "Views f, again repeat the predictions or other views." in found.notes[0]
     assert found.weights["again"].tolist() == [0, 0]
 
 

@@ -6,7 +6,12 @@ import pytest
 from tupi.inputs.labels import Pairs, Values, labelled_items
 from tupi.methods.tupi import Tupi
 from tupi.research.experiments.protocol import (
+    APART,
+    BY_RANK,
+    COMPARISONS,
     PROTOCOL,
+    SVM_ONLY,
+    WHOLE,
     Protocol,
     all_pairs,
     drawn_pairs,
@@ -170,3 +175,9 @@ def test_a_protocol_without_a_number_of_comparisons_is_stored_as_before():
     assert Protocol(n_pairs=200).settings()["n_pairs"] == 200
     assert {"apart", "whole"} & Protocol().settings().keys() == set()
     assert Protocol(apart=True).settings()["apart"] is True
+
+
+def test_protocols_that_train_alike_share_their_predictions():
+    assert WHOLE.initial == SVM_ONLY.initial == "initial-svm"
+    assert BY_RANK.initial == APART.initial == "initial-svm-apart"
+    assert COMPARISONS.initial == "initial-svm-200pairs"

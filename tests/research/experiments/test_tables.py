@@ -174,6 +174,16 @@ def test_surface_and_path(trial):
     assert result["along"][0][0] == pytest.approx(0.0, abs=1e-9)
 
 
+def test_what_a_person_can_find_without_labels_loses_on_no_dataset():
+    surface = Surface(log_lam=(-2.0, -1.0, 0.0), log_sigma_w2=(0.0, 1.0))
+    one = np.array([[0.1, 0.2], [1.0, 0.5], [9.0, 9.0]])
+    other = np.array([[0.1, 0.0], [-0.1, 0.4], [-1.0, -1.0]])
+    said = surface.by_eye([one, other])
+    assert said.startswith("Without labels, 3 of 6 settings with T = 4 lose on no dataset, none of them with lam above")
+    assert "lam = 10^-1 and sigma_w2 = 10^1, gains +0.50, +0.40 points" in said
+    assert surface.by_eye([one, -one]) == "Without labels, 0 of 6 settings with T = 4 lose on no dataset."
+
+
 def test_surface_is_about_the_paper_s_attributes(shoes, protocol):
     (cell,) = Surface(protocol).cells(["shoes"], [0])
     assert cell.target == "shiny"

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.algorithm.engines.passes import descend, part_bounds
-from tupi.blocks.home import uses_threads
-from tupi.blocks.memory import Stored
+from tupi.blocks.home import Stored, uses_threads
 from tupi.runtime.storage import Workspace, aligned_copy
 
 Array = NDArray[Any]

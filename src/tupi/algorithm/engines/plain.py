@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tupi.algorithm.energy import FactorObjective, Matrix, MatrixObjective, Objective, Vector, both, factor_alignment
-from tupi.embedding.embedding import Embedding, normalized_factor, normalized_kernel
-from tupi.embedding.gaussian import PredictionKernel, kernel_matrix
+from tupi.embedding.embedding import Embedding
+from tupi.embedding.gaussian import PredictionKernel, kernel_matrix, normalized_factor, normalized_kernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +146,7 @@ class ExactEngine(PlainEngine):
     sigma2 : float
         sigma_f^2, the width of the kernel of the predictions.
     normalization : {"supplement", "main"}
-        Which of the paper's norms kernels are divided by, see `tupi.embedding.embedding.measured_part`.
+        Which of the paper's norms kernels are divided by, see `tupi.embedding.gaussian.measured_part`.
     """
 
     def __init__(self, kernels: list[Matrix], sigma2: float, normalization: str = "supplement") -> None:

@@ -1,5 +1,5 @@
 """Tables with columns of any kind, and what becomes of each column before it is a view of numbers."""
 
-from tupi.inputs.tables.encoding import Encoding, columns_table
+from tupi.inputs.tables.encoding import ColumnEncoding, Encoding
 
-__all__ = ["Encoding", "columns_table"]
+__all__ = ["ColumnEncoding", "Encoding"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +28,6 @@ FEW, MANY = 0.01, 0.99  # shares of gaps between which the gap itself may tell s
 LONG = 4  # words from which on entries are texts, even if they recur
 CONSTANT, IDS = "constant", "id"  # kinds of columns that are dropped
 NAMED_ID = re.compile(r"(?:^|[_\s.-])id$|[a-z]I[dD]$", re.IGNORECASE)
-FIELDS = ("view", "column", "kind", "became", "note")
 Array = NDArray[Any]
 
 
@@ -186,24 +184,6 @@ class Encoding:
             return cls(found["view"], tuple(columns))
         except (KeyError, TypeError, json.JSONDecodeError) as problem:
             raise InputError(f"encoding: is not what Encoding.to_json writes ({problem}).") from None
-
-
-def columns_table(encodings: Iterable[Encoding]) -> pd.DataFrame:
-    """Return what became of each column: view, column, kind, became (how many columns, of what) and a note."""
-    rows = []
-    for encoding in encodings:
-        for column in encoding.columns:
-            kind = column.dropped if column.kind is None else column.kind.name
-            rows.append((encoding.view, column.name, kind, _became(column), column.note))
-    return pd.DataFrame(rows, columns=list(FIELDS))
-
-
-def _became(column: ColumnEncoding) -> str:
-    names = [name.removeprefix(column.name).strip() or "number" for name in column.outputs]
-    if not names:
-        return "dropped"
-    shown = ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
-    return f"{len(names)} column{'s' if len(names) > 1 else ''}: {shown}"
 
 
 def _cells(called: str, table: pd.DataFrame, place: int) -> Cells:

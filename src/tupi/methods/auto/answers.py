@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tupi.blocks.home import Kept
 from tupi.inputs.groups import Relative
 from tupi.judging.gain import Gain, mean_gain, pair_gain
-from tupi.methods.auto.fitting import Fused
+from tupi.methods.auto.fused import Fused, answered, answered_again, deviations, in_units, mixed, told
 from tupi.methods.auto.guard import (
     OF_ERRORS,
     Blend,
@@ -28,9 +28,8 @@ from tupi.methods.auto.guard import (
     weight_of,
     wrong_before,
 )
+from tupi.methods.auto.items import Scale
 from tupi.methods.auto.labelfree import LabelFree, unit
-from tupi.methods.auto.passes import answered, answered_again, deviations, in_units, mixed, told
-from tupi.methods.auto.scale import Scale
 
 NEW = Blend(1.0, 0.0, 0.0)  # what the process says, as it is
 LABEL_FREE = Blend(0.0, 0.0, 1.0)
@@ -52,12 +51,15 @@ class Answer(ABC):
         The process.
     n_used : int
         How many labels it was fitted to.
+    rows : ndarray of int
+        The labelled items that it was fitted to, numbered as in the problem's home.
     """
 
     problem: LabelFree
     scale: Scale
     fused: Fused
     n_used: int
+    rows: Positions
 
     @abstractmethod
     def columns(self, blend: Blend) -> Kept:

@@ -4,7 +4,7 @@ An item has a prediction f and rows of views. What comes back for it is one expl
 
 1. **Which views count** (`tupi.embedding.relevance`): those that depend on the predictions, by a test on a sample.
    Copies count once; the rest may still be useful, but only labels can tell.
-2. **Who is alike** (`tupi.methods.auto.layout`, `tupi.embedding.anchors`): every item has a few nearest anchors by the
+2. **Who is alike** (`tupi.methods.auto.items`, `tupi.embedding.anchors`): every item has a few nearest anchors by the
    views that count.
 3. **The label-free answer** (`tupi.methods.auto.labelfree`): the average of f over alike items, shrunk towards f by the
    share of signal in their difference, which views that are left out in turn reveal (`tupi.methods.auto.signal`).
@@ -12,10 +12,10 @@ An item has a prediction f and rows of views. What comes back for it is one expl
 4. **What labels add** (`tupi.methods.auto.fitting`): a Gaussian process around the label-free answer, whose kernels
    (`tupi.methods.auto.kernels`) are made of f, of the anchors and of the views' own columns. Beside it stand a plain
    process of f and the views alone, for tables whose items form no groups, and with labels enough trees
-   (`tupi.methods.auto.experts`).
+   (`tupi.methods.auto.trees`).
 5. **The guard** (`tupi.methods.auto.guard`): labels that were left out say whether they belong to the items at all, and
    how likely the new predictions are better; new predictions, label-free answer and f are blended accordingly
-   (by kind of label `tupi.methods.auto.answers`, `tupi.methods.auto.binary_answer`, `tupi.methods.auto.class_answer`).
+   (by kind of label, `tupi.methods.auto.answers` and `tupi.methods.auto.class_answers`).
 6. **What to ask next** (`tupi.methods.auto.design`): labels that would lower the uncertainty of all items most.
 
 Whatever touches all items is a pass over blocks (`tupi.blocks.home`); the rest is small.
@@ -26,32 +26,30 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tupi.algorithm.denoiser import Step
 from tupi.algorithm.trajectory import Watch
-from tupi.blocks.home import Home, Kept
-from tupi.blocks.memory import Memory
+from tupi.blocks.home import Memory
 from tupi.embedding.anchors import MOST
 from tupi.embedding.prepared import Prepared
 from tupi.embedding.relevance import Relations
-from tupi.inputs.labels import Labels, relabel, subset
+from tupi.inputs.labels import Labels, Values, relabel, subset
 from tupi.inputs.new_items import Known
-from tupi.judging.gain import Gain
-from tupi.methods.auto.answering import fitted
 from tupi.methods.auto.answers import NEW, Answer, ComparisonAnswer, RegressionAnswer
-from tupi.methods.auto.class_answer import as_sure_as_before
+from tupi.methods.auto.class_answers import without_labels
 from tupi.methods.auto.design import suggest_first, suggest_items, suggest_pairs
-from tupi.methods.auto.guard import Blend
+from tupi.methods.auto.fitting import fitted
+from tupi.methods.auto.fused import based_on
+from tupi.methods.auto.growth import LABEL_FREE
+from tupi.methods.auto.guard import LEAST_CONFIRMED, Blend
+from tupi.methods.auto.items import Scale
 from tupi.methods.auto.labelfree import LabelFree, label_free, view_relations
-from tupi.methods.auto.model import ClassMixture, Mixture, mixture_of, model_of
-from tupi.methods.auto.notes import describe_labels, describe_share, describe_views, why
-from tupi.methods.auto.passes import based_on
+from tupi.methods.auto.model import mixture_of, model_of
 from tupi.methods.auto.reasons import Explanation
-from tupi.methods.auto.scale import Scale
 from tupi.methods.base import Fit, Method
 from tupi.methods.supervised import known_items
 from tupi.runtime.errors import InputError
@@ -60,75 +58,16 @@ from tupi.runtime.threads import one_blas_thread
 BYTES_OF_ANCHORS, BYTES_OF_COLUMNS = 240, 100  # that each item takes, and each of its columns of predictions
 BYTES_OF_TABLES = 75  # that every two anchors take
 KEPT = 1 << 28  # bytes of views that are kept for labels still to come
+# What `python experiments/without_labels.py` prints: nothing surer is known of a change that no label has judged.
+MOVED_ELSEWHERE = (
+    "No label has judged this: of 84 rankings of other data that were moved in this way, 66 became better and 11 worse."
+)
 SURE = (
     " Without labels nothing tells how sure the new probabilities may be: they are about as sure as the initial ones, "
     "and their calibration error may be larger than before where they are right more often."
 )
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """What comes back, with the blocks of items.
-
-    Attributes
-    ----------
-    columns : kept arrays of shape (items, c), or None
-        New columns, standardised; None if the predictions stay as they are.
-    params : dict
-        What was found.
-    note : str
-        A sentence for a person.
-    calibrated : bool
-        Whether columns are values in the units of the predictions.
-    gain : Gain, optional
-        By labels that were left out.
-    uncertainty : callable, optional
-        Returns kept arrays of shape (items,), see `tupi.methods.base.Fit`.
-    expected : kept arrays of shape (items,), optional
-        See there.
-    left_out_errors : ndarray, optional
-        See there.
-    suggested : callable, optional
-        Returns items, or pairs, to label next.
-    left_out : tuple of ndarray, optional
-        Labelled items and predictions of them, each without its label, see there.
-    left_out_pairs : callable, optional
-        Returns pairs of items, and predicted differences between them, see there.
-    answer : Answer, optional
-        What the labels made of the problem.
-    blend : Blend, optional
-        How much of it came back.
-    labelled : ndarray of int, optional
-        The labelled items that it was made of.
-    """
-
-    columns: Kept | None
-    params: dict[str, Any]
-    note: str
-    calibrated: bool
-    gain: Gain | None = None
-    uncertainty: Callable[[], Kept] | None = None
-    expected: Kept | None = None
-    left_out_errors: Array | None = None
-    suggested: Callable[[], Positions] | None = None
-    left_out: tuple[Positions, Array] | None = None
-    left_out_pairs: Callable[[], tuple[Positions, Positions, Array] | None] | None = None
-    answer: Answer | None = None
-    blend: Blend | None = None
-    labelled: Positions | None = None
-
-    def mixture(self, base: LabelFree, scale: Scale) -> Mixture | ClassMixture | None:
-        """Return how columns come about; None if the predictions stay as they are."""
-        if self.columns is None:
-            return None
-        return mixture_of(base, scale, self.answer, self.blend, without_labels(base, scale))
-
-    @property
-    def rater_errors(self) -> dict[str, float] | None:
-        """The share of wrong answers of each rater, see `tupi.methods.base.Fit`."""
-        return None if self.answer is None else self.answer.rater_errors()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,55 +102,39 @@ class Auto(Method):
 
     def in_memory(self, prepared: Prepared, labels: Labels | None, watch: Watch | None) -> Fit:
         """Return better columns of a problem in this process."""
-        problem = prepared.problem
+        problem, f, scale = prepared.problem, prepared.f, scale_of(prepared)
         useful = None if labels is None else subset(labels, prepared.items)
-        among = None if useful is None else relabel(useful, prepared.items)
-        scale = scale_of(prepared)
+        # Fits to some of the labels only judge; suggestions are for a person.
+        suggest = labels is problem.labels
         with one_blas_thread():  # several would round differently, and the answer must not depend on how many there are
             base = label_free_of(prepared)
-            # Fits to some of the labels only judge; suggestions are for a person.
-            found = self.solve(base, among, scale, problem.names, labels is problem.labels, prepared.progress)
-        columns = prepared.f if found.columns is None else scale.both(base.home.joined(found.columns))
-
-        return Fit(
-            columns,
-            self.params() | found.params,
-            steps_of(base, (prepared.f, columns), (prepared.f[base.sample], columns[base.sample]), watch),
-            [],
-            (found.note,),
-            gain=found.gain,
-            uncertainty=None if found.uncertainty is None else partial(_joined, base.home, found.uncertainty),
-            expected=None if found.expected is None else base.home.joined(found.expected),
-            left_out_errors=found.left_out_errors,
-            suggested=found.suggested,
-            left_out=None if found.left_out is None else (prepared.items[found.left_out[0]], found.left_out[1]),
-            left_out_pairs=found.left_out_pairs,
-            calibrated=found.calibrated,
-            rater_errors=found.rater_errors,
-            model=lambda: model_of(
-                Known.of(problem), prepared.f, base, scale, found.mixture(base, scale), found.answer
-            ),
-            moved=Explanation(
-                prepared,
-                base,
-                scale,
-                columns,
-                partial(found.mixture, base, scale),
-                found.answer,
-                found.blend,
-                found.labelled,
-            ).moved,
+            found, answer, blend = self.solve(
+                base, useful, prepared.items, scale, problem.names, suggest, prepared.progress
+            )
+        joined: Callable[[Any], Array] = base.home.joined
+        uncertainty, expected = found.uncertainty, found.expected
+        columns = f if found.columns is None else scale.both(joined(found.columns))
+        how = partial(mixture_of, base, scale, answer, blend) if found.columns is not None else _nothing
+        return replace(
+            found,
+            columns=columns,
+            steps=steps_of(base, (f, columns), (f[base.sample], columns[base.sample]), watch),
+            uncertainty=None if uncertainty is None else lambda: joined(uncertainty()),
+            expected=None if expected is None else joined(expected),
+            model=lambda: model_of(Known.of(problem), f, base, scale, how(), answer),
+            moved=Explanation(prepared, base, scale, columns, how, answer, blend).moved,
         )
 
     def solve(
         self,
         base: LabelFree,
         labels: Labels | None,
+        items: Positions,
         scale: Scale,
         names: list[str],
         suggest: bool,
         progress: Callable[[str], None],
-    ) -> Solution:
+    ) -> tuple[Fit, Answer | None, Blend | None]:
         """Return better columns of items wherever they are.
 
         Parameters
@@ -219,7 +142,9 @@ class Auto(Method):
         base : LabelFree
             The problem without labels.
         labels : Values, Pairs or None
-            Labels that may be used; items are numbered as in ``base.home``.
+            Labels that may be used, all of items that take part.
+        items : ndarray of int
+            The items that take part, which are those of ``base.home``.
         scale : Scale
             What predictions are.
         names : list of str
@@ -228,17 +153,26 @@ class Auto(Method):
             Whether to say which labels would teach most.
         progress : callable
             Called with a sentence whenever something long begins.
+
+        Returns
+        -------
+        Fit
+            What was found, but for steps. Columns, uncertainties and expected labels are with the blocks of
+            ``base.home``; there are no columns if the predictions stay as they are.
+        Answer, Blend
+            What the labels made of the problem, and how much of that came back; None without labels.
         """
         if labels is None:
-            return self._without_labels(base, scale, names, suggest)
+            return self._without_labels(base, scale, names, suggest), None, None
         progress("Learning from the labels")
-        answer, rows = fitted(base, labels, scale)
+        answer = fitted(base, relabel(labels, items), scale)
         progress("Asking the labels that were left out")
         blend, probability, confirmed = answer.guarded()
         if not self.guard:
             blend = NEW
         changed = blend.new > 0 or (blend.label_free > 0 and base.moves)
         params = {
+            "signal_share": base.share.c,
             "weight": blend.new,
             "confirmed": confirmed,
             "plain_share": answer.fused.plain_share,
@@ -251,43 +185,44 @@ class Auto(Method):
         def suggested() -> Positions:
             with one_blas_thread():
                 if isinstance(answer, ComparisonAnswer):
-                    asked = rows[np.column_stack([answer.higher, answer.lower])]
+                    asked = answer.rows[np.column_stack([answer.higher, answer.lower])]
                     return suggest_pairs(base, answer.fused, asked, scale.groups)
-                return suggest_items(base, answer.fused, answer.fused.noise, rows)
+                return suggest_items(base, answer.fused, answer.fused.noise, answer.rows)
 
         def left_out_pairs() -> tuple[Positions, Positions, Array] | None:
             pairs = answer.left_out_pairs(judged)
-            return None if pairs is None else (rows[pairs[0]], rows[pairs[1]], pairs[2])
+            return None if pairs is None else (answer.rows[pairs[0]], answer.rows[pairs[1]], pairs[2])
 
-        return Solution(
-            answer.columns(blend) if changed else None,
-            {"signal_share": base.share.c} | params,
-            f"{describe_views(base, names)} {made}",
-            isinstance(answer, RegressionAnswer) and changed,
-            answer.gain(judged),
-            answer.uncertainty,
-            answer.expected(),
-            answer.left_out_errors(blend),
-            suggested if suggest else None,
-            None if left_out is None else (rows, left_out),
-            left_out_pairs,
-            answer,
-            blend,
-            rows,
+        found = Fit(
+            cast(Any, answer.columns(blend) if changed else None),
+            self.params() | params,
+            [],
+            [],
+            (f"{describe_views(base, names)} {made}",),
+            gain=answer.gain(judged),
+            uncertainty=cast(Any, answer.uncertainty),
+            expected=cast(Any, answer.expected()),
+            left_out_errors=answer.left_out_errors(blend),
+            suggested=suggested if suggest else None,
+            left_out=None if left_out is None else (items[answer.rows], left_out),
+            left_out_pairs=left_out_pairs,
+            calibrated=isinstance(answer, RegressionAnswer) and changed,
+            rater_errors=answer.rater_errors(),
         )
+        return found, answer, blend
 
-    def _without_labels(self, base: LabelFree, scale: Scale, names: list[str], suggest: bool) -> Solution:
+    def _without_labels(self, base: LabelFree, scale: Scale, names: list[str], suggest: bool) -> Fit:
         """Return the label-free answer where the views give good reason to move f."""
         moved = base.home.each(based_on, base.base, coefficients=without_labels(base, scale)) if base.moves else None
-        return Solution(
-            moved,
-            {"signal_share": base.share.c},
-            describe_views(base, names)
-            + " "
-            + describe_share(base)
-            + (SURE if base.moves and scale.probabilities else ""),
-            scale.task == "regression" and base.moves,
+        sure = SURE if base.moves and scale.probabilities else ""
+        return Fit(
+            cast(Any, moved),
+            self.params() | {"signal_share": base.share.kept if base.moves else base.share.c},
+            [],
+            [],
+            (f"{describe_views(base, names)} {describe_share(base)}{sure}",),
             suggested=(lambda: suggest_first(base)) if suggest else None,
+            calibrated=scale.task == "regression" and base.moves,
         )
 
 
@@ -315,9 +250,8 @@ class Smooth(Method):
         return replace(found, params={name: value for name, value in found.params.items() if name != "guard"})
 
 
-def _joined(home: Home, columns: Callable[[], Kept]) -> Array:
-    """Return columns that nobody has computed yet."""
-    return home.joined(columns())
+def _nothing() -> None:
+    """Return how columns come about of predictions that stay as they are."""
 
 
 def label_free_of(prepared: Prepared) -> LabelFree:
@@ -335,7 +269,7 @@ def label_free_of(prepared: Prepared) -> LabelFree:
     given = prepared.problem.columns[items]
     spare = KEPT if limit is None and not any(view.on_disk for view in views) else 0
     return prepared.once(
-        "label-free", lambda: label_free(Memory(views, items), given, f, ranked, prepared.progress, spare)
+        LABEL_FREE, lambda: label_free(Memory(views, items), given, f, ranked, prepared.progress, spare)
     )
 
 
@@ -353,18 +287,10 @@ def relations_of(prepared: Prepared) -> Relations:
         f = scale_of(prepared).worked_on(prepared.f)
         return view_relations(Memory(problem.views, items), problem.columns[items], f, problem.task == "ranking")[3]
 
-    if prepared.has("label-free"):
+    if prepared.has(LABEL_FREE):
         return label_free_of(prepared).relations
     found: Relations = prepared.once("relations", compute)
     return found
-
-
-def without_labels(base: LabelFree, scale: Scale) -> Array:
-    """Return how what comes back without labels is made of [1, base columns]."""
-    # Averages vary less than scores. For regression f's units stay, and so do those of class scores.
-    if scale.task == "ranking":
-        return base.unit(base.careful)
-    return as_sure_as_before(base, scale) if scale.probabilities and base.moves else base.careful
 
 
 def steps_of(base: LabelFree, columns: Sequence[Any], sampled: Sequence[Array], watch: Watch | None) -> list[Step]:
@@ -390,3 +316,85 @@ def steps_of(base: LabelFree, columns: Sequence[Any], sampled: Sequence[Array], 
         for step in steps:
             watch(step)
     return steps
+
+
+def why(labels: Labels | None, useful: Labels | None) -> str:
+    """Return a sentence on why labels were used, or not."""
+    if useful is not None:
+        return "Method 'fuse' was chosen, because there are labels. "
+    why = "there are no labels" if labels is None else "no two labelled items with features differ in their label"
+    return f"Method 'smooth' was chosen, because {why}. "
+
+
+def describe_views(base: LabelFree, names: list[str]) -> str:
+    """Return sentences on which views were used."""
+    found = base.relations
+    direct = len(found.related) - len(found.through)
+    said = f"{direct} of {len(names)} {_view(len(names))} {'depends' if direct == 1 else 'depend'} on the predictions."
+    for numbers, one, several in (
+        (found.through, "does not, but depends on a view that does", "do not, but depend on a view that does"),
+        (base.layout.rest, "shows no relation to them", "show no relation to them"),
+        (found.copies, "repeats the predictions or another view", "repeat the predictions or other views"),
+    ):
+        if numbers:
+            listed = ", ".join(names[k] for k in numbers[:5]) + (", ..." if len(numbers) > 5 else "")
+            said += f" {_view(len(numbers)).capitalize()} {listed} {one if len(numbers) == 1 else several}."
+    return said
+
+
+def _view(count: int) -> str:
+    return "view" if count == 1 else "views"
+
+
+def describe_share(base: LabelFree) -> str:
+    """Return a sentence on how far averages of alike items are trusted."""
+    if not base.layout.related:
+        return "Without labels there is nothing to learn from, so the predictions stay as they are."
+    if base.moves:
+        return (
+            f"Of what sets an item apart from alike items, {100 * base.share.kept:.0f}% is taken for truth and kept, "
+            f"and the rest is taken for error and averaged away. {MOVED_ELSEWHERE}"
+        )
+    if base.share.c == 1.0 and not base.share.coarse and len(base.layout.related) == 1:
+        return "One such view alone cannot tell error from truth, so the predictions stay as they are."
+    if base.share.coarse:
+        why = "averages over alike items are too coarse, since the nearest few items explain the predictions better"
+    elif base.share.c == 1.0:
+        why = "each view adds to what the others explain, so nothing is known to be error"
+    else:
+        why = "nothing shows that what the views agree about is what the predictions are about"
+    return f"Without labels {why}, and the predictions stay as they are."
+
+
+def describe_labels(
+    answer: Answer, labels: Labels, found: tuple[Blend, float, float], changed: bool, guard: bool
+) -> str:
+    """Return sentences on what was made of the labels, and what became of that; ``found`` is what the guard found."""
+    blend, probability, confirmed = found
+    kind = "labels" if isinstance(labels, Values) else "comparisons"
+    given = len(labels.values) if isinstance(labels, Values) else len(labels.higher)
+    used = f"{answer.n_used:,} {kind}" if answer.n_used == given else f"{answer.n_used:,} of {given:,} {kind}"
+    plain, trees = (round(100 * share) for share in (answer.fused.plain_share, answer.fused.forest_share))
+    learners = {
+        "by a plain regression on the predictions and the columns of the views": plain,
+        "by decision trees": trees,
+    }
+    others = [f"{share}% {learner}" for learner, share in learners.items() if share]
+    shares = f", {100 - plain - trees}% of them by a Gaussian process"
+    by = f"{shares}, {' and '.join(others)}" if others else " by a Gaussian process"
+    said = f"New predictions were learned from {used}{by}. "
+    if guard and confirmed < LEAST_CONFIRMED:  # labels that are left aside say nothing of a gain
+        instead = "the answer without labels" if changed else "the initial predictions"
+        return said + (
+            f"But the {kind} agree with the predictions and the views no better than chance would; do their ids match "
+            f"those of the predictions? They were left aside, and {instead} came back."
+        )
+    said += (
+        f"They are better than the initial ones with probability {probability:.2f}, by the {kind} that were left out "
+        "and by what such views usually gain. "
+    )
+    if not guard:
+        return said + "They came back as they are, since the guard is off."
+    if not changed:
+        return said + "That is no credible gain, so the initial predictions stay as they are."
+    return said + f"They make up {100 * blend.new:.0f}% of what came back."

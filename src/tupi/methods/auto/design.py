@@ -8,10 +8,9 @@ from scipy.special import expit
 
 from tupi.embedding.relevance import evenly
 from tupi.inputs.groups import Groups
-from tupi.methods.auto.fitting import Fused, Process
+from tupi.methods.auto.fused import Fused, Linear, Process
 from tupi.methods.auto.kernels import kernels, pick_features
 from tupi.methods.auto.labelfree import LabelFree
-from tupi.methods.auto.means import Linear
 from tupi.methods.auto.preferences import SCALE
 from tupi.methods.auto.process import LOG_PRIOR_NOISE, LeftOut
 

@@ -1,236 +1,127 @@
-"""From labels to a function of an item: the Gaussian process, and what it says of labels that are left out."""
+"""From labels of any kind to an answer: which of them are used, what is fitted to them, and who judges it.
+
+Three experts may speak. The process (`tupi.methods.auto.process`, or for comparisons `tupi.methods.auto.preferences`)
+stands on the label-free answer and the graph. Beside it stands what wins on ordinary tables, where items form no
+clusters. The *plain* process has the views' own kernels only, and much is expected of them: y = b0 f + constant + a
+linear and a smooth function of the views + noise. Its linear part is ridge regression on [f, H] with a penalty by
+marginal likelihood, started from f. Neither graph nor label-free answer has a part in it. The third expert are trees
+(`tupi.methods.auto.trees`), which take part with labels enough to grow them.
+
+Left-out labels say how much of each to take (`tupi.methods.auto.guard.mean_shares`); before any label, less of both the
+fewer of f's deviations from its neighbours are signal, since there the process with its graph is at home.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
-from tupi.embedding.anchors import Near
 from tupi.embedding.relevance import evenly
-from tupi.methods.auto.flips import Answers
-from tupi.methods.auto.kernels import Features, Kernels, kernels
+from tupi.inputs.groups import relative_labels
+from tupi.inputs.labels import Labels, Pairs, labelled_items
+from tupi.methods.auto import trees
+from tupi.methods.auto.answers import Answer, ComparisonAnswer, RankingAnswer, RegressionAnswer
+from tupi.methods.auto.class_answers import CLASS_SHIFT, BinaryAnswer, ClassAnswer, label_free_chances
+from tupi.methods.auto.fused import Chances, Fused, Linear, Process, expected
+from tupi.methods.auto.guard import mean_shares
+from tupi.methods.auto.items import Scale
+from tupi.methods.auto.kernels import Features, Kernels, kernels, pick_features
 from tupi.methods.auto.labelfree import LabelFree
-from tupi.methods.auto.means import Chances, Linear, expected
-from tupi.methods.auto.preferences import fit_preferences, left_out_comparisons
+from tupi.methods.auto.preferences import Answers, fit_preferences, left_out_comparisons
 from tupi.methods.auto.process import (
     CHOOSING_LABELS,
     FEW,
+    FOLDS,
     JITTER,
+    PRIOR_SD,
     LeftOut,
+    LogPrior,
     Model,
     judged_apart,
     labelled_model,
     posterior,
     slope,
 )
-from tupi.methods.auto.trees import Forest
 
 MAX_LABELS = 2000  # more are thinned out: systems of so many equations still take seconds
 MAX_ENTRIES = 1 << 27  # of a kernel between all items and the labelled ones: half a gigabyte
 MAX_JUDGED = 500  # comparisons that judge the gain
 REVERSAL = 7.0  # log odds by which the labels must say so: whoever reverses a ranking had better be sure
 LEAST_SLOPE = 0.25  # of the expected one: what labels that say so with less certainty are allowed
-Array = NDArray[np.float64]
+LEAST_LABELS = 8  # fewer tell nothing of which expert errs less
+LOG_PRIOR_F = -2.0  # log variance of f's slope around the expected one
+LOG_PRIOR_LINEAR, LOG_PRIOR_SMOOTH = -1.0, -2.0  # of related views: expected to explain 37 and 14 per cent
+UNRELATED = -1.0  # added to both for unrelated ones
+MOST_SHARE, LEAST_SHARE = 0.5, 0.05  # expected share of the expert if all of f's deviations are signal, and if none is
+LEAST_FOR_TREES = 40  # labels: fewer grow trees that say little
+LEAST_OF_TREES = 0.03  # share below which trees are left out
 Positions = NDArray[np.int64]
+Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class Process:
-    """A Gaussian process after the labels: an explicit function of an item.
-
-    Attributes
-    ----------
-    mean : Linear or Chances
-        The mean function.
-    columns : ndarray of shape (c, q, k + 1)
-        The columns of rank-one kernels.
-    first : int
-        The first of the shared kernels that it has; it has all that follow.
-    at_labels : ndarray of shape (c, q, m)
-        The columns at the labelled items.
-    v : ndarray of shape (q + p,)
-        Variances of columns and shared kernels.
-    duals : ndarray of shape (m, c)
-        K^-1 times the residuals.
-    constant : float
-        Prior variance of a shift that all items share.
-    """
-
-    mean: Linear | Chances
-    columns: Array
-    first: int
-    at_labels: Array
-    v: Array
-    duals: Array
-    constant: float
-
-    def covariances(self, items: Features, shared: list[NDArray[np.floating]], output: int) -> Array:
-        """Return the prior covariance of items with the labelled ones, given the shared kernels between them."""
-        q = self.columns.shape[1]
-        columns = np.einsum("qk,nk->nq", self.columns[output], items.base[:, output])
-        total = (columns * self.v[:q]) @ self.at_labels[output] + self.constant
-        for weight, K in zip(self.v[q:], shared[self.first :], strict=True):
-            total += weight * K
-        return total
-
-    def apart(self, items: Features) -> Array:
-        """Return what the process says of items but for the shared kernels' part, shape (n, c)."""
-        q = self.columns.shape[1]
-        slopes = self.v[:q, None] * np.einsum("cqm,mc->qc", self.at_labels, self.duals)
-        moved = np.einsum("cqk,qc,nck->nc", self.columns, slopes, items.base, optimize=True)
-        return self.mean(items.base) + moved + self.constant * self.duals.sum(axis=0)
-
-    def weights(self) -> list[Array]:
-        """Return by what each of the shared kernels is multiplied, see `tupi.methods.auto.kernels.Kernels.applied`."""
-        none = [np.zeros_like(self.duals)] * self.first
-        return none + [v * self.duals for v in self.v[self.columns.shape[1] :]]
+def fitted(base: LabelFree, labels: Labels, scale: Scale) -> Answer:
+    """Fit the process to labels of any kind."""
+    most = most_labels(base.home.n)
+    if scale.groups is not None:
+        labels = relative_labels(labels, scale.groups)
+    if isinstance(labels, Pairs):
+        return _from_pairs(base, labels, scale, most)
+    place = np.empty(base.home.n, np.int64)
+    place[base.order] = np.arange(base.home.n)
+    # Thinned out evenly over their values; equal values in the order of the items' content.
+    by_value = np.lexsort([place[labels.index], labels.values])
+    used = by_value[evenly(len(by_value), most)]
+    used = used[np.argsort(place[labels.index[used]])]
+    rows, values = labels.index[used], labels.values[used]
+    weights = None if labels.weights is None else labels.weights[used]
+    labelled = pick_features(base, rows)
+    if scale.task == "classification" and len(scale.scale) > 1:
+        chances = label_free_chances(base, scale)
+        z = (np.eye(len(chances.unit))[values.astype(np.int64)] - chances.frequency) / chances.unit
+        fused = fit_values(base, labelled, z, chances, CLASS_SHIFT, weights=weights)
+        return ClassAnswer(base, scale, fused, len(values), rows, values.astype(np.int64), chances)
+    z = ((values - values.mean()) / values.std())[:, None]
+    kinds = {"regression": RegressionAnswer, "ranking": RankingAnswer, "classification": BinaryAnswer}
+    kind: Any = kinds[scale.task]
+    groups = None if labels.groups is None else np.unique(labels.groups[used], return_inverse=True)[1]
+    levels = scale.groups is None or scale.groups.levels
+    fused = with_experts(base, fit_values(base, labelled, z, groups=groups, levels=levels, weights=weights), z)
+    found: Answer = kind(base, scale, fused, len(values), rows, values)
+    return found
 
 
-@dataclass(frozen=True, eq=False)
-class Fused:
-    """What the labels made of the problem.
+def _who(labels: Pairs, order: Positions) -> tuple[NDArray[Any] | None, Positions | None]:
+    """Return names and numbers of who compared; what values imply is said by one who is nobody else."""
+    if labels.raters is None and labels.implied is None:
+        return None, None
+    who = np.full(len(order), "") if labels.raters is None else labels.raters[order]
+    implied = np.zeros(len(order), bool) if labels.implied is None else labels.implied[order]
+    names, numbers = np.unique(who, return_inverse=True)
+    return np.append(names, "values") if implied.any() else names, np.where(implied, len(names), numbers)
 
-    Attributes
-    ----------
-    kernels : Kernels
-        Between any items and the labelled ones.
-    process : Process
-        The process; its numbers are in deviations of the labels.
-    middles : list of ndarray of shape (m, m)
-        For each output the matrix A with which the posterior covariance is K - K A K.
-    noise : float
-        Variance of the noise of a value; 0 for comparisons, which are of the items themselves.
-    left_out : LeftOut
-        For values: predictions of labelled items without their labels.
-    differences : ndarray of shape (k,)
-        For comparisons: predicted differences within pairs that were left out.
-    judged : ndarray of int
-        For comparisons: those that ``differences`` belong to.
-    plain : Process or None
-        A second expert, see `tupi.methods.auto.experts`.
-    plain_share : float
-        Its share in all predictions.
-    forest : Forest or None
-        A third expert, which looks at the columns that `seen_by_trees` returns.
-    forest_share : float
-        Its share.
-    groups : ndarray of shape (m,), optional
-        The group of each labelled item, numbered from 0, if rankings are within groups.
-    answers : Answers, optional
-        For comparisons: these, with what was found of their raters.
-    weights : ndarray of shape (m,), optional
-        For values: as how many answers each counts.
-    """
 
-    kernels: Kernels
-    process: Process
-    middles: list[Array]
-    noise: float
-    left_out: LeftOut
-    differences: Array
-    judged: Positions
-    plain: Process | None = None
-    plain_share: float = 0.0
-    groups: Positions | None = None
-    forest: Forest | None = None
-    forest_share: float = 0.0
-    answers: Answers | None = None
-    weights: Array | None = None
-
-    @property
-    def labelled(self) -> Features:
-        """The labelled items."""
-        return self.kernels.labelled
-
-    def left_out_deviations(self) -> Array:
-        """Return for one output the standard deviation of each value given all others: (K^-1)_ii^-1/2."""
-        return np.diag(self.middles[0]) ** -0.5
-
-    def __call__(self, items: Features, variances: bool = True) -> tuple[Array, Array]:
-        """Return what is said of items, shape (n, c), and the posterior variance of each, averaged over outputs.
-
-        Variances take most of the time; without them, NaN stands for each.
-        """
-        g, process = self.said(items), self.process
-        if not variances:
-            return g, np.full(len(g), np.nan)
-        shared = self.kernels.shared(items)
-        variance = self.prior_variances(items)
-        for output, middle in enumerate(self.middles):
-            C = process.covariances(items, shared, output)
-            variance -= np.einsum("ij,ij->i", C @ middle, C) / len(self.middles)
-        return g, np.maximum(variance, 1e-6)
-
-    def said(self, items: Features) -> Array:
-        """Return what is said of items, shape (n, c)."""
-        experts = [(1 - self.plain_share - self.forest_share, self.process)]
-        if self.plain is not None:
-            experts.append((self.plain_share, self.plain))
-        shares = [share for share, _ in experts]
-        together = zip(*(expert.weights() for _, expert in experts), strict=True)
-        weights = [sum(s * w for s, w in zip(shares, some, strict=True)) for some in together]
-        said: Array = sum(share * expert.apart(items) for share, expert in experts)  # type: ignore[assignment]
-        if weights:
-            said = said + self.kernels.applied(items, weights)
-        if self.forest is not None:
-            said[:, 0] += self.forest_share * self.forest(*self._parts(items))
-        return said
-
-    def seen_by_trees(self, items: Features) -> NDArray[np.float32]:
-        """Return the columns of the views and f, side by side."""
-        return np.hstack(self._parts(items)).astype(np.float32)
-
-    def _parts(self, items: Features) -> list[NDArray[np.floating]]:
-        """Return the columns that trees look at: those of the views, and f."""
-        assert self.plain is not None
-        return [*items.views, np.einsum("k,nk->n", self.plain.columns[0, 0], items.base[:, 0])[:, None]]
-
-    def prior_variances(self, items: Features) -> Array:
-        """Return the variance of each item before any label, averaged over outputs."""
-        process, columns = self.process, self.kernels.of_columns(items)
-        q = columns.shape[1]
-        total = process.constant + np.einsum("k,okn->n", process.v[:q], columns**2) / len(columns)
-        return total + self.kernels.own(items, process.v[q:], self._graph)
-
-    def hidden_variances(self, near: Near) -> Array:
-        """Return by how much the graph's variances of items that came later fall short of those of labelled ones.
-
-        Anchors are made of the items that were there, whose variances are the larger for it. What new items have of
-        their own no anchor knows, and it is added to their variances, so that these are comparable.
-        """
-        if self._graph is None:
-            return np.zeros(len(near.numbers))
-        q, p = self.process.columns.shape[1], len(self.kernels.tables)
-        return np.maximum(self.process.v[q : q + p].sum() - near.diagonal(self._graph), 0.0)
-
-    @cached_property
-    def _graph(self) -> NDArray[np.float32] | None:
-        """The sum of the graph's kernels between anchors."""
-        tables = [kernel.table for kernel in self.kernels.tables]
-        v = self.process.v[self.process.columns.shape[1] :].astype(np.float32)
-        return (
-            sum((a * table for a, table in zip(v[1:], tables[1:], strict=False)), v[0] * tables[0]) if tables else None
-        )
-
-    def covariance(self, items: Features) -> Array:
-        """Return the posterior covariance of some items, averaged over outputs."""
-        process, columns = self.process, self.kernels.of_columns(items)
-        q = columns.shape[1]
-        total = process.constant + np.einsum("k,oki,okj->ij", process.v[:q], columns, columns, optimize=True) / len(
-            columns
-        )
-        for weight, K in zip(process.v[q:], self.kernels.shared(items, items), strict=True):
-            total += weight * K
-        shared = self.kernels.shared(items)
-        for output, middle in enumerate(self.middles):
-            C = process.covariances(items, shared, output)
-            total -= C @ middle @ C.T / len(self.middles)
-        return 0.5 * (total + total.T)
+def _from_pairs(base: LabelFree, labels: Pairs, scale: Scale, most: int) -> Answer:
+    place = np.empty(base.home.n, np.int64)
+    place[base.order] = np.arange(base.home.n)
+    higher, lower = place[labels.higher], place[labels.lower]
+    order = np.lexsort([lower, higher])
+    if len(labelled_items(labels)) > most:
+        order = order[evenly(len(order), most // 2)]
+    higher, lower = higher[order], lower[order]
+    compared = np.unique(np.concatenate([higher, lower]))
+    higher, lower = np.searchsorted(compared, higher), np.searchsorted(compared, lower)
+    rows = base.order[compared]
+    groups = None if scale.groups is None else np.unique(scale.groups.numbers[rows], return_inverse=True)[1]
+    weights = None if labels.weights is None else labels.weights[order]
+    names, raters = _who(labels, order)
+    answers = Answers.of(higher, lower, weights, raters)
+    fused = fit_pairs(base, pick_features(base, rows), answers, groups)
+    return ComparisonAnswer(base, scale, fused, len(higher), rows, higher, lower, names)
 
 
 def most_labels(n: int) -> int:
@@ -351,3 +242,90 @@ def _held(found: Kernels, columns: Array, outputs: NDArray[np.bool_]) -> tuple[K
     made, at_labels = found.columns.copy(), columns.copy()
     made[outputs, 0] = at_labels[outputs, 0] = 0.0
     return replace(found, columns=made), at_labels
+
+
+def with_experts(problem: LabelFree, fused: Fused, z: Array) -> Fused:
+    """Return the process's predictions, all and left-out ones, combined with those of the other experts.
+
+    Parameters
+    ----------
+    problem : LabelFree
+        The problem without labels.
+    fused : Fused
+        The process fitted to values, one output.
+    z : ndarray of shape (m, 1)
+        The labels.
+    """
+    if len(z) < LEAST_LABELS or not fused.labelled.views:
+        return fused
+    plain, left_out = fit_plain(problem, fused, z)
+    judged = [fused.left_out, left_out]
+    fused = replace(fused, plain=plain)
+    together = fused.weights is None and (fused.groups is None or not fused.groups.any())  # trees know no groups
+    if len(z) >= LEAST_FOR_TREES and together:
+        columns = fused.seen_by_trees(fused.labelled)
+        judged.append(of_trees(trees.left_out(columns, z[:, 0], np.arange(len(z)) % FOLDS)))
+    hoped = LEAST_SHARE + (MOST_SHARE - LEAST_SHARE) * problem.share.c
+    sure = np.ones(len(z)) if fused.weights is None else np.sqrt(fused.weights)  # by so much an error counts more
+    shares = mean_shares(np.array([sure * (z[:, 0] - one.held_out[:, 0]) for one in judged]), hoped)
+    if len(judged) > 2 and shares[2] < LEAST_OF_TREES:  # all items would have to meet all trees for next to nothing
+        judged.pop()
+        shares = mean_shares(np.array([sure * (z[:, 0] - one.held_out[:, 0]) for one in judged]), hoped)
+    forest = trees.grow(columns, z[:, 0]) if len(judged) > 2 else None
+    return replace(
+        fused,
+        left_out=combined_left_out(judged, z, hoped, sure),
+        plain_share=float(shares[1]),
+        forest=forest,
+        forest_share=float(shares[2]) if forest else 0.0,
+    )
+
+
+def of_trees(held_out: Array) -> LeftOut:
+    """Return predictions of labels by trees that did not see them.
+
+    Trees that say something of one label saw others, and pull what they say towards these: a difference between two
+    left-out labels comes out too small, which is on the safe side.
+    """
+    each = np.repeat(held_out[:, None], len(held_out), axis=1)
+    return LeftOut(held_out[:, None], each - each.T, each)
+
+
+def fit_plain(problem: LabelFree, fused: Fused, z: Array) -> tuple[Process, LeftOut]:
+    """Return the plain process, and what it says of labelled items without their labels."""
+    labelled, first = fused.labelled, len(fused.kernels.tables)
+    prior = [LOG_PRIOR_F]
+    for views, less in ((problem.layout.related, 0.0), (problem.layout.rest, UNRELATED)):
+        prior.extend([LOG_PRIOR_LINEAR + less, LOG_PRIOR_SMOOTH + less] if views else [])
+    columns = problem.unit(problem.only(0))[:, None]
+    at_labels = np.einsum("cqk,nck->cqn", columns, labelled.base)
+    shared = fused.kernels.within()[first:]
+    expected_of = LogPrior(np.array(prior), np.full(len(prior), PRIOR_SD))
+    constant = fused.process.constant  # none: each group has its own
+    model = labelled_model(
+        at_labels, shared, expected_of, groups=None if constant else fused.groups, weights=fused.weights
+    )
+    mean = expected(columns[:, 0], at_labels[:, 0].T)
+    residuals = z - mean(labelled.base)
+    some = evenly(len(z), CHOOSING_LABELS)
+    v = model.among(some).most_likely(residuals[some])
+    after = posterior(model, v, residuals)
+    plain = Process(mean, columns, first, at_labels, v[:-1], after.duals, constant)
+    return plain, judged_apart(model, after, z, z - residuals, fused.groups)
+
+
+def combined_left_out(judged: Sequence[LeftOut], z: Array, expected: float, sure: Array | None = None) -> LeftOut:
+    """Return left-out predictions of the combination, each by shares that its own label had no part in.
+
+    These are chosen by the other labels, of which no prediction saw this one either; a pair meets the mean of two.
+    """
+    errors = np.array([(z - one.twice) * (1.0 if sure is None else sure[:, None]) for one in judged])
+    for one in errors:
+        np.fill_diagonal(one, np.nan)
+    shares = mean_shares(errors, expected)
+    pairs = 0.5 * (shares[:, :, None] + shares[:, None])
+    return LeftOut(
+        np.einsum("am,amc->mc", shares, np.array([one.held_out for one in judged])),
+        np.einsum("aij,aij->ij", pairs, np.array([one.differences for one in judged])),
+        np.einsum("aj,aij->ij", shares, np.array([one.twice for one in judged])),
+    )

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tupi.blocks.memory import Memory
+from tupi.blocks.home import Memory
 from tupi.embedding.anchors import MOST
 from tupi.embedding.prepared import Prepared
-from tupi.methods.auto.auto import scale_of
-from tupi.methods.auto.drawing import content_order
+from tupi.methods.auto.items import Scale, content_order
 from tupi.methods.auto.labelfree import Array, LabelFree, averages_of, normal_scores, places
 from tupi.runtime.threads import one_blas_thread
 
@@ -34,7 +33,7 @@ def can_grow(prepared: Prepared, more: int) -> bool:
 def grow(old: Prepared, new: Prepared) -> None:
     """Let a problem use what is known of an earlier one, whose items it begins with."""
     base, ranked = _of(old), new.problem.task == "ranking"
-    f = scale_of(new).worked_on(new.f)
+    f = Scale.of(new.problem, new.scale, new.shift).worked_on(new.f)
     home = Memory(new.problem.views, new.items, first=base.home.bounds)
     with one_blas_thread():  # as in a fresh run
         new.once(LABEL_FREE, lambda: grown(base, home, f, ranked))

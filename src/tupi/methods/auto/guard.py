@@ -4,6 +4,12 @@ Two questions are answered apart. Do the labels belong to these items at all? La
 agree with nothing, and whatever is learned from them is harmful. `confirmation` compares the labels with predictions
 that did not see them. And are the new predictions better than the initial ones? `probability_of_gain` compares both on
 labels that were left out. Labels that are not confirmed are left aside, and the label-free answer comes back.
+
+How much of each of several predictions to take is said by labels that were left out, too (`mean_shares`). Shares have a
+Beta distribution before any label. Errors of the combination are normal with an unknown variance, so that m labels give
+shares the likelihood (SSE + slack)^-(m + PRIOR_LABELS) / 2, with SSE the sum of squared errors. What is used are means
+of the shares under both together: predictions that err alike leave the prior as it is, and one that errs clearly more
+gets next to nothing.
 """
 
 from __future__ import annotations
@@ -12,10 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_ndtr, ndtr
+from scipy.special import betaincinv, expit, log_ndtr, ndtr
 
 from tupi.judging.gain import Gain
-from tupi.methods.auto.shares import mean_shares
 
 CONFIRMED = 3.5  # log odds that labels belong to the items, before they are compared with anything
 # A change must be as credible as it is large: so much is taken off these odds for new predictions that are uncorrelated
@@ -32,6 +37,9 @@ WIDER = 5.0  # than elsewhere is what is expected there: views that only labels 
 # For squared errors: the share of the new predictions that is expected before any label where views promise all of the
 # usual gain, half of it or none; as how many labels that counts; and the share below which predictions stay as is.
 EXPECTED_SHARES, LABELS_OF_SHARE, LEAST_SHARE = {1.0: 0.7, 0.5: 0.4, 0.0: 0.1}, 3.0, 0.1
+USUALLY_WRONG, USUAL_LABELS = 0.25, 20  # share of wrong pairs or classes, and as how many labels that counts
+TRIED, FEWER_TRIED = 200, 50  # shares, each as likely as any other before labels; fewer of each where there are two
+PRIOR_LABELS, PRIOR_VARIANCE = 2.0, 0.3  # the errors' variance is expected to be this, in that of the labels
 Array = NDArray[np.float64]
 
 
@@ -56,10 +64,6 @@ class Expectation:
 
 OF_SHARES = Expectation(8.0, 2.0, 1.0)  # of pairs, or of classes
 OF_ERRORS = Expectation(10.0, 20.0, 5.0)  # of the squared error
-USUALLY_WRONG, USUAL_LABELS = (
-    0.25,
-    20,
-)  # share of wrong pairs or classes, and as how many labels that expectation counts
 
 
 def wrong_before(gain: Gain, size: int) -> float:
@@ -186,3 +190,38 @@ def weight_of(probability: float, promise: float) -> float:
     """Return the share of the new predictions in what comes back: P(gain > 0), or 0 where that is too low."""
     least = LEAST if promise == 1.0 else LEAST_DOUBTFUL if promise > 0 else LEAST_UNRELATED
     return probability if probability >= least else 0.0
+
+
+def mean_shares(errors: Array, expected: float, weight: float = 1.0) -> Array:
+    """Return the mean share of each prediction, shape (2 or 3, ...).
+
+    Parameters
+    ----------
+    errors : ndarray of shape (2 or 3, m, ...)
+        Errors of labels left out, in deviations of the labels; NaN for those that must not count. What follows the
+        second axis are separate questions.
+    expected : float
+        The share of all but the first before any label, between 0 and 1. Between a second and a third prediction
+        little is known: the share of the third in both is expected to be a third, Beta(1/2, 1).
+    weight : float
+        As how many labels that expectation counts.
+    """
+    counts = np.isfinite(errors[0]).sum(axis=0)
+    known = np.nan_to_num(errors)
+    products = np.einsum("ai...,bi...->ab...", known, known)
+    k = TRIED if len(errors) == 2 else FEWER_TRIED
+    s = _quantiles(weight * expected, weight * (1 - expected), k)
+    tried = np.stack([1 - s, s])
+    if len(errors) > 2:
+        s, t = np.meshgrid(s, _quantiles(0.5, 1.0, k))
+        tried = np.stack([1 - s, s * (1 - t), s * t]).reshape(3, -1)
+    sse = np.maximum(np.einsum("at,ab...,bt->t...", tried, products, tried, optimize=True), 0.0)
+    logs = -0.5 * (counts + PRIOR_LABELS) * np.log(sse + PRIOR_LABELS * PRIOR_VARIANCE)
+    likely = np.exp(logs - logs.max(axis=0))
+    found: Array = np.einsum("at,t...->a...", tried, likely) / likely.sum(axis=0)
+    return found
+
+
+def _quantiles(a: float, b: float, k: int) -> Array:
+    """Return k values, each as likely as any other under a Beta distribution."""
+    return np.asarray(betaincinv(a, b, (np.arange(k) + 0.5) / k))

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.blocks.home import Rows, reads_views
-from tupi.embedding.anchor_graph import GraphKernel
-from tupi.embedding.anchors import Near
+from tupi.embedding.anchors import GraphKernel, Near
 from tupi.embedding.gaussian import squared_distances
 from tupi.methods.auto.labelfree import LabelFree, Layout, with_one
 from tupi.methods.auto.process import PRIOR_SD, LogPrior

@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.blocks.home import Home, Kept, Rows, reads_views
-from tupi.embedding.anchor_graph import AnchorGraph, GraphKernel, mirrored
-from tupi.embedding.anchors import FAINT, Near, compile_all, nearest
+from tupi.embedding.anchor_loops import find_nearest
+from tupi.embedding.anchors import FAINT, AnchorGraph, GraphKernel, Near, compile_all, mirrored
 from tupi.embedding.relevance import TESTED, Relations, evenly, normal_quantiles, relations
-from tupi.methods.auto.drawing import content_order, drawing_order
-from tupi.methods.auto.layout import Layout, Space, make_space, of_one
+from tupi.methods.auto.items import Layout, Space, content_order, drawing_order, make_space, of_one
 from tupi.methods.auto.signal import SignalShare, explained_by, sampled_neighbors, signal_share
 from tupi.runtime.compiling import COMPILING, is_compiled
 from tupi.runtime.threads import in_order
@@ -200,7 +199,9 @@ class LabelFree:
     @property
     def careful(self) -> Array:
         """What comes back without labels: the estimate where the views give good reason to move f, otherwise f."""
-        return self.answer if self.moves else self.only(0)
+        if not self.moves:
+            return self.only(0)
+        return self.smoothed + self.share.kept * (self.only(0) - self.smoothed)
 
     def unit(self, coefficients: Array) -> Array:
         """Return the coefficients of the same column with mean 0 and deviation 1; zero for constant ones."""
@@ -285,9 +286,9 @@ def label_free(
         views = home.each(laid_out, layout=layout) if keep else None
         nothing = SignalShare(1.0, 0.0)
         return LabelFree(home, order, found, layout, None, None, None, base, sums, nothing, [], sample, views=views)
-    if not is_compiled(nearest):
+    if not is_compiled(find_nearest):
         progress(COMPILING)
-        compile_all()
+        compile_all(layout.single)
     progress("Placing anchors")
     points = layout.side_by_side([(columns[k], present[k]) for k in related], related)
     space = make_space(layout, points, home.complete(related), len(f))

@@ -6,7 +6,7 @@ average over alike items leaves out the item itself, and a new one is not among 
 
 Items that are far from all anchors have no alike items, whatever the kernels extrapolate. How far is said by the
 distance to the last of the nearest anchors, and for views that do not decide who is alike by the size of their row,
-both in units of what nearly all items of the fit have (`tupi.methods.familiarity`). An item that is twice as far keeps
+both in units of what nearly all items of the fit have (`tupi.methods.base`). An item that is twice as far keeps
 most of its own prediction, and one that is four times as far practically all of it.
 """
 
@@ -18,24 +18,19 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.blocks.home import Rows, reads_views
-from tupi.blocks.memory import Memory
-from tupi.embedding.anchor_graph import AnchorGraph
-from tupi.embedding.anchors import Near
+from tupi.blocks.home import Memory, Rows, reads_views
+from tupi.embedding.anchors import AnchorGraph, Near
 from tupi.embedding.relevance import evenly
-from tupi.inputs.new_items import Known, NewItems
+from tupi.inputs.new_items import Foreseen, Known, NewItems
 from tupi.methods.auto.answers import Answer, RankingAnswer
-from tupi.methods.auto.class_answer import ClassAnswer, ClassColumns, class_columns
-from tupi.methods.auto.fitting import Fused
+from tupi.methods.auto.class_answers import ClassAnswer, ClassColumns, class_columns, without_labels
+from tupi.methods.auto.fused import Fused, answered, based_on, deviations, in_units, mixed
 from tupi.methods.auto.guard import Blend
+from tupi.methods.auto.items import Layout, Scale, Space
 from tupi.methods.auto.kernels import with_tables
 from tupi.methods.auto.labelfree import KERNEL_STRENGTHS, LabelFree, based, normal_scores
-from tupi.methods.auto.layout import Layout, Space
-from tupi.methods.auto.passes import answered, based_on, deviations, in_units, mixed
 from tupi.methods.auto.process import LeftOut, labelled_model, posterior
-from tupi.methods.auto.scale import Scale
-from tupi.methods.base import Foreseen
-from tupi.methods.familiarity import familiarity, usual_distance
+from tupi.methods.base import familiarity, usual_distance
 from tupi.runtime.errors import InputError
 from tupi.runtime.threads import one_blas_thread
 
@@ -125,7 +120,7 @@ class Mixture:
 
 @dataclass(frozen=True, eq=False)
 class ClassMixture:
-    """Columns of classes after labels; `tupi.methods.auto.class_answer.class_columns` says what the fields are."""
+    """Columns of classes after labels; `tupi.methods.auto.class_answers.class_columns` says what the fields are."""
 
     made: ClassColumns
     blend: Blend
@@ -144,10 +139,8 @@ class Units:
 
     Attributes
     ----------
-    noise : float
-        Variance of the noise of a label.
-    deviation : float
-        What the uncertainty is multiplied by.
+    noise, deviation : float
+        Variance of the noise of a label, and what the uncertainty is multiplied by.
     expected : tuple of float or None
         Scale and shift of expected labels, where the predictions have a scale of their own.
     """
@@ -163,10 +156,8 @@ class AutoModel:
 
     Attributes
     ----------
-    known : Known
-        What the problem knew of its views.
-    scale : Scale
-        What predictions are.
+    known, scale : Known and Scale
+        What the problem knew of its views, and what predictions are.
     curve : Curve or None
         For ranking: from scores to normal scores.
     layout : Layout
@@ -378,9 +369,7 @@ def model_of(
     return replace(model, graph=graph, stored=fused, units=units)
 
 
-def mixture_of(
-    base: LabelFree, scale: Scale, answer: Answer | None, blend: Blend | None, moved: Array
-) -> Mixture | ClassMixture:
+def mixture_of(base: LabelFree, scale: Scale, answer: Answer | None, blend: Blend | None) -> Mixture | ClassMixture:
     """Return how new columns come about.
 
     Parameters
@@ -389,12 +378,10 @@ def mixture_of(
         The label-free answer, and what predictions are.
     answer, blend : Answer and Blend, or None
         What labels made of it, and how much of that came back.
-    moved : ndarray of shape (c, k + 1)
-        What comes back without labels.
     """
     own = base.unit(base.only(0)) if scale.task == "ranking" else base.only(0)
     if answer is None or blend is None:
-        return Mixture(moved, own)
+        return Mixture(without_labels(base, scale), own)
     if isinstance(answer, ClassAnswer):
         return ClassMixture(answer._made, blend, base.careful)
     return Mixture(answer.coefficients(blend), answer.wide(own))  # type: ignore[attr-defined]

@@ -23,15 +23,13 @@ from scipy.special import logsumexp
 from tupi.embedding.anchors import FAINT, Near
 from tupi.embedding.prepared import Prepared
 from tupi.methods.auto.answers import Answer, ComparisonAnswer, RankingAnswer, RegressionAnswer, ScoreAnswer
-from tupi.methods.auto.binary_answer import BinaryAnswer
-from tupi.methods.auto.class_answer import ClassAnswer
-from tupi.methods.auto.fitting import Process
+from tupi.methods.auto.class_answers import BinaryAnswer, ClassAnswer
+from tupi.methods.auto.fused import Process, answered
 from tupi.methods.auto.guard import Blend
+from tupi.methods.auto.items import Scale
 from tupi.methods.auto.kernels import Features, pick_features
 from tupi.methods.auto.labelfree import LabelFree, based, view_rows, with_one
 from tupi.methods.auto.model import ClassMixture, Mixture
-from tupi.methods.auto.passes import answered
-from tupi.methods.auto.scale import Scale
 from tupi.methods.base import Moved
 from tupi.runtime.threads import one_blas_thread
 
@@ -88,8 +86,6 @@ class Explanation:
         Returns how it comes about, a Mixture or ClassMixture; None if predictions stay as they are.
     answer, blend : Answer and Blend, or None
         What labels made of the problem, and how much of that came back.
-    labelled : ndarray of int, or None
-        The labelled items among those that take part.
     """
 
     prepared: Prepared
@@ -99,7 +95,6 @@ class Explanation:
     how: Callable[[], Mixture | ClassMixture | None]
     answer: Answer | None
     blend: Blend | None
-    labelled: Positions | None
 
     @cached_property
     def mixture(self) -> Mixture | ClassMixture | None:
@@ -202,13 +197,13 @@ class Explanation:
     def _neighbours(self, item: int, target: int | None) -> tuple[Positions, Array, Array]:
         """Return the labelled items, nearest first, how alike each is from 0 to 1, and its pull."""
         answer, blend = self.answer, self.blend
-        if answer is None or blend is None or self.labelled is None or blend.new == 0:
+        if answer is None or blend is None or blend.new == 0:
             return np.empty(0, np.int64), np.empty(0), np.empty(0)
         fused, output = answer.fused, 0 if target is None or len(self.scale.scale) == 1 else target
         whole = pick_features(self.base, np.array([item]))
         shared = fused.kernels.shared(whole)
         v = fused.process.v[fused.process.columns.shape[1] :]
-        covariance = sum((a * K[0] for a, K in zip(v, shared, strict=True)), np.zeros(len(self.labelled)))
+        covariance = sum((a * K[0] for a, K in zip(v, shared, strict=True)), np.zeros(len(answer.rows)))
         here, there = (fused.kernels.own(one, v, fused._graph) for one in (whole, fused.labelled))
         alike = np.clip(covariance / np.sqrt(np.maximum(here * there, 1e-300)), 0.0, 1.0)
         pull = np.zeros(len(alike))
@@ -218,7 +213,7 @@ class Explanation:
         if fused.forest is not None:
             pull += fused.forest_share * self._pull_of_trees(whole)
         order = np.argsort(-alike, kind="stable")
-        return self.labelled[order], alike[order], (pull * self._unit(answer, blend, output))[order]
+        return answer.rows[order], alike[order], (pull * self._unit(answer, blend, output))[order]
 
     def _experts(self, output: int) -> list[tuple[float, Process, Array | None, Array]]:
         """Return the share of each process, itself, K^-1, and what labels are beyond its mean function.

@@ -20,6 +20,10 @@ The law takes for granted that what the views agree about is g. They may agree a
 which an item was made; then f's deviation from the year's mean looks like error and is the truth. No label-free figure
 tells the two apart for certain, but one is a warning: views that explain one another much better than they explain f.
 `SignalShare.credible` is False there, and where the sign is too faint, and then f is left alone without labels.
+
+Averages may also be too coarse: where f changes among the neighbours themselves, they miss what the views do know, and
+the jackknife would take that for error. Error that the views know nothing of averages out, so that the nearest three
+neighbours explain less of f than fifteen do. If they explain more, the other twelve are too far away, and c = 1.
 """
 
 from __future__ import annotations
@@ -32,7 +36,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tupi.embedding.anchors import Anchors, Points, equal_below, nearest
+from tupi.embedding.anchor_loops import nearest
+from tupi.embedding.anchors import Anchors, Points, equal_below
 from tupi.embedding.relevance import evenly
 from tupi.runtime.threads import in_order
 
@@ -46,6 +51,9 @@ RESAMPLED = 1000  # sets of views over which the share of error is averaged
 DIMENSIONS = 40  # principal directions in which neighbours are looked for, at most
 LEAST_AGREEMENT = 0.6  # of what views explain of one another they must explain of f, or they tell of something else
 LEAST_AGREEMENT_OF_COLUMNS = 0.7  # the same for columns: those of one view were made together and share more
+FEWER_NEIGHBORS = 3
+COARSE = 1.02  # times as much as all neighbours may the nearest few explain: more says that all are too far away
+LEAST_KEPT = 2 / 3  # of the residual where columns stand for views and no label confirms c: they are not independent
 LEAST_SIGN = 0.25  # share of the residual that must look like error: less is within the error of the jackknife
 KEPT = 0.99  # of the variance; the remaining directions are mostly noise, and make all items equally distant
 FITTED = 5000  # items that the directions are fitted to
@@ -62,14 +70,20 @@ class SignalShare:
         The share of signal in f - p.
     explained : float
         R(m), the share of f's variance that all views together explain.
+    kept : float
+        The share of f - p that comes back where no label has confirmed c: at least c.
     credible : bool
-        Whether f may be moved on this sign alone: the views explain f nearly as well as they explain one another, and
-        enough of the residual looks like error.
+        Whether f may be moved on this sign alone: the views explain f nearly as well as they explain one another,
+        and enough of the residual looks like error.
+    coarse : bool
+        Whether averages are too coarse to tell: the nearest few items explain f better than all neighbours do.
     """
 
     c: float
     explained: float
+    kept: float = 1.0
     credible: bool = False
+    coarse: bool = False
 
 
 def error_share(r: float, r_less: ArrayLike, m: int, left: int) -> Array:
@@ -115,10 +129,10 @@ def signal_share(f: Array, related: Sequence[NDArray[np.floating]], k: int, resi
         The mean square, over all items, of f less the averages between which and f the share decides.
     """
     units = list(related)
-    least = LEAST_AGREEMENT
+    least, least_kept = LEAST_AGREEMENT, 0.0
     if len(units) < 3:
         units = [column[:, None] for view in related for column in view.T]
-        least = LEAST_AGREEMENT_OF_COLUMNS
+        least, least_kept = LEAST_AGREEMENT_OF_COLUMNS, LEAST_KEPT
     m = min(len(units), MAX_GROUPS)
     if m < 2:
         return SignalShare(1.0, float("nan"))
@@ -127,17 +141,21 @@ def signal_share(f: Array, related: Sequence[NDArray[np.floating]], k: int, resi
     looks = Looks([np.hstack([units[i] for i in by_strength[start::m]]) for start in range(m)])
     out = sets_left_out(m)
 
-    def explained_without(some: Sequence[int]) -> float:
-        return float(np.mean(explained(f, looks.without(some), k, looks.products_without(some))))
+    def explained_without(some: Sequence[int]) -> tuple[float, float]:
+        items, near = sampled_neighbors(looks.without(some), k, looks.products_without(some))
+        few = near[:, :FEWER_NEIGHBORS]
+        return float(np.mean(explained_by(f, items, near))), float(np.mean(explained_by(f, items, few)))
 
-    r, *r_less = in_order(explained_without, [(), *out])
-    if r == 0.0:
-        return SignalShare(1.0, 0.0)
+    r, r_few = explained_without(())
+    if r == 0.0 or r_few > COARSE * r:
+        return SignalShare(1.0, r, coarse=r > 0.0)
+    r_less = [by_all for by_all, _ in in_order(explained_without, out)]
     nu = resampled_error_share(r, r_less, out, m)
     # p may be smoother than the averages that r was measured by; an item's own f is a small part of it, hence 1 - r.
     residual = max(1 - r, residual, 1e-12)
     credible = nu >= LEAST_SIGN * residual and r >= least * agreement(looks, k)
-    return SignalShare(float(np.clip(1 - min(nu, MAX_ERROR * r) / residual, 0.0, 1.0)), r, credible)
+    c = float(np.clip(1 - min(nu, MAX_ERROR * r) / residual, 0.0, 1.0))
+    return SignalShare(c, r, max(c, least_kept), credible)
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,6 +28,8 @@ AT_ONCE = 256  # items whose columns stay in the cache while all trees look at t
 LEAF = -1  # stands for the column of a node that is not divided
 Array = NDArray[np.float64]
 Columns = NDArray[np.float32]
+Levels = tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.int32], NDArray[np.int32]]  # as `_levels` has them
+Nodes = tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.float32], NDArray[np.int32]]  # as `Forest` has them
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,17 +77,17 @@ class Forest:
         if ends[-1] != len(self.signs):
             raise ValueError("items with other columns")
         found = np.zeros(len(items[0]))
-        some = np.empty((AT_ONCE, len(self.signs)), np.float32)
+        some, at = np.empty((AT_ONCE, len(self.signs)), np.float32), np.empty(AT_ONCE, np.int32)
         for start in range(0, len(found), AT_ONCE):
             rows = slice(start, min(start + AT_ONCE, len(found)))
             for part, first, last in zip(items, ends, ends[1:], strict=False):
                 to = some[: rows.stop - start, first:last]
                 np.multiply(part[rows], self.signs[first:last], out=to, casting="same_kind")
-            _say(some, *self._levels, self.values, self.roots, found[rows])
+            _say(some, self._levels, self.values, self.roots, at, found[rows])
         return found / len(self.roots)
 
     @cached_property
-    def _levels(self) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.int32], NDArray[np.int32]]:
+    def _levels(self) -> Levels:
         """Nodes as `_say` wants them, where whoever is at a leaf stays there, and how many levels each tree has.
 
         That way all items go down together, level by level: to ask each of them whether it has arrived takes longer.
@@ -106,10 +108,14 @@ class Forest:
         shares = np.zeros((len(items), len(labelled)))
         for root in self.roots:
             for some, leaves in ((items, here), (labelled, there)):
-                _fall(self._checked(some), self.signs, self.divided, self.thresholds, self.left, root, leaves)
+                _fall(self._checked(some), self._nodes, root, leaves)
             together = here[:, None] == there
             shares += together / np.maximum(together.sum(axis=1, keepdims=True), 1)
         return shares / len(self.roots)
+
+    @property
+    def _nodes(self) -> Nodes:
+        return self.signs, self.divided, self.thresholds, self.left
 
     def _checked(self, items: Columns) -> Columns:
         """Return the columns as compiled code reads them, which does not ask whether they are there."""
@@ -248,24 +254,23 @@ def _grow(
 @compiled()
 def _say(
     X: Columns,
-    divided: NDArray[np.int32],
-    thresholds: NDArray[np.float32],
-    left: NDArray[np.int32],
-    levels: NDArray[np.int32],
+    nodes: Levels,
     values: Array,
     roots: NDArray[np.int32],
+    at: NDArray[np.int32],
     found: Array,
 ) -> None:
-    """Add up what all trees say of each item."""
-    nodes = np.empty(len(found), np.int32)
+    """Add up what all trees say of each item; ``at`` is room for the nodes at which they are."""
+    divided, thresholds, left, levels = nodes
     for tree in range(len(roots)):
-        nodes[:] = roots[tree]
+        for i in range(len(found)):
+            at[i] = roots[tree]
         for _ in range(levels[tree]):
             for i in range(len(found)):
-                node = nodes[i]
-                nodes[i] = left[node] + (X[i, divided[node]] > thresholds[node])
+                node = at[i]
+                at[i] = left[node] + (X[i, divided[node]] > thresholds[node])
         for i in range(len(found)):
-            found[i] += values[nodes[i]]
+            found[i] += values[at[i]]
 
 
 @compiled()
@@ -277,16 +282,9 @@ def _count(divided: NDArray[np.int32], left: NDArray[np.int32], levels: NDArray[
 
 
 @compiled()
-def _fall(
-    X: Columns,
-    signs: NDArray[np.float32],
-    divided: NDArray[np.int32],
-    thresholds: NDArray[np.float32],
-    left: NDArray[np.int32],
-    root: int,
-    found: NDArray[np.int32],
-) -> None:
+def _fall(X: Columns, nodes: Nodes, root: int, found: NDArray[np.int32]) -> None:
     """Write down the node at which each item ends in a tree."""
+    signs, divided, thresholds, left = nodes
     for i in range(len(X)):
         node = root
         while divided[node] >= 0:

@@ -1,6 +1,6 @@
 // Decide and export: run a method to its end, say what the labels say, and give everything away.
 import { getJSON, post } from "./api.js";
-import { $, amount, make } from "./words.js";
+import { $, amount, capital, make } from "./words.js";
 
 const USES = {
   both: "all: those of the file and the answers",
@@ -56,12 +56,14 @@ export function decide(ranking, news, showDecision) {
     $("decision").hidden = !decision;
     if (!decision) return;
     number = decision.number;
-    const verdict = decision.evidence
+    const evidence = decision.evidence
       ? decision.evidence.sentence
       : "No labels were used, so nothing here says whether the new scores are better.";
     const used = decision.evidence ? [`Labels that were used: ${decision.known}.`] : [];
-    const lines = [...new Set([decision.summary[0], decision.summary[1], ...used, verdict, ...decision.notes])];
-    $("decision-summary").replaceChildren(...lines.map((line) => make("p", {}, line)));
+    const { kind, head, step } = decision.verdict;
+    const next = kind === "use" ? [] : [capital(step)]; // else the head says it
+    const lines = [...new Set([evidence, ...next, ...used, decision.summary[0], decision.summary[1], ...decision.notes])];
+    $("decision-summary").replaceChildren(make("p", { className: `verdict ${kind}` }, head), ...lines.map((line) => make("p", {}, line)));
     $("downloads").replaceChildren(
       ...decision.downloads.map((name) =>
         make("li", {}, make("a", { href: `/api/export/${name}`, download: name }, name), ` ${FILES[name] ?? ""}`),
@@ -70,7 +72,8 @@ export function decide(ranking, news, showDecision) {
     $("repeat-words").textContent = decision.downloads.includes("labels.csv") && decision.command.includes("labels.csv")
       ? "Run in the folder where this page was started. If the labels of this page were used, put labels.csv there first."
       : "Run in the folder where this page was started.";
-    $("command").textContent = decision.command;
+    const options = decision.command.split(/(?= --[a-z])/);
+    $("command").replaceChildren(...options.flatMap((words, k) => (k ? [" ", make("span", {}, words.slice(1))] : [words])));
     $("python").textContent = decision.python;
   };
 

@@ -2,7 +2,7 @@
 import { getJSON } from "./api.js";
 import { VirtualList } from "./list.js";
 import { Figures } from "./plots.js";
-import { $, amount, level, make, number } from "./words.js";
+import { $, amount, level, make, part } from "./words.js";
 
 const FIGURES_EVERY = 250; // milliseconds between drawings while steps stream in
 
@@ -62,7 +62,7 @@ export function explore(facts, ranking, items, news, gained, open) {
     }
     const parts = [ranking.hasSteps() ? `Step ${step.t}.` : `${ranking.look.method} is done.`];
     if (!ranking.hasSteps() && step.weights) {
-      parts.push(`Weights of the views: ${facts.views.map((view, k) => `${view} ${number(step.weights[k])}`).join(", ")}.`);
+      parts.push(`Weights of the views: ${facts.views.map((view, k) => `${view} ${part(step.weights[k])}`).join(", ")}.`);
     }
     if (step.accuracy !== null && step.accuracy !== undefined) {
       parts.push(`On the labels, ${facts.metric} is ${level(facts, step.accuracy)}; it was ${level(facts, path.steps[0].accuracy)} before.`);

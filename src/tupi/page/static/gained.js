@@ -1,6 +1,6 @@
 // What the method that is shown gained, by the labels, and what is known of each view in its result.
 import { getJSON } from "./api.js";
-import { $, capital, difference, make, number } from "./words.js";
+import { $, capital, chance, difference, hundredths, make, part } from "./words.js";
 
 export class Gained extends EventTarget {
   constructor(facts, ranking, news) {
@@ -80,10 +80,10 @@ export class Gained extends EventTarget {
 }
 
 const WORTH = {
-  gain: "The worth of a view is how much is gained over the answer without it, with a 95% interval; labels that were left out judge both.",
-  explains: "There are too few labels to say what a view is worth. Told instead is how much of the differences between the initial scores each explains by itself.",
+  gain: "The worth of a view is how much better the answer is with it than without it, with a 95% interval. Labels that were left out judge both answers.",
+  explains: "There are too few labels to say what a view is worth. The table says instead how much of the differences between the initial scores each view explains by itself.",
 };
-const LINKS = "The link of a view is how much the scores depend on it, from 0 to 1 (normalised HSIC), before and after. A small p says that it is no accident.";
+const LINKS = "The link of a view says how much the scores depend on it, from 0 to 1 (normalised HSIC), before and after. A small p-value says that the link is no accident. The weight is the view's share in what was changed.";
 
 function fill(place, said, method, facts) {
   const { verdict, evidence } = said;
@@ -92,7 +92,7 @@ function fill(place, said, method, facts) {
   if (evidence) {
     parts.push(make("p", {}, evidence.sentence));
     if (evidence.low !== null && evidence.low !== evidence.high) parts.push(interval(evidence, facts));
-  } else if (!said.judged) parts.push(make("p", {}, "The answers are being asked what they say of it…"));
+  } else if (!said.judged) parts.push(make("p", {}, "The answers are being counted…"));
   else parts.push(make("p", {}, "There are no labels, so nothing here says whether these scores are better."));
   if (verdict && verdict.kind !== "use") parts.push(make("p", {}, capital(verdict.step))); // else the head says it
   if (said.meaning) parts.push(make("p", { className: "quiet" }, said.meaning));
@@ -106,7 +106,7 @@ function fill(place, said, method, facts) {
 export function interval({ low, gain, high }, facts) {
   const reach = Math.max(Math.abs(low), Math.abs(high), Number.MIN_VALUE) * 1.1;
   const at = (value) => `${(50 + (50 * value) / reach).toFixed(2)}%`;
-  const part = (className, style) => {
+  const piece = (className, style) => {
     const element = make("span", { className });
     Object.assign(element.style, style);
     return element;
@@ -114,9 +114,9 @@ export function interval({ low, gain, high }, facts) {
   const place = make("div", { className: "interval", role: "img" });
   place.setAttribute("aria-label", `Gain ${difference(facts, gain ?? 0)}, between ${difference(facts, low)} and ${difference(facts, high)}`);
   place.append(
-    part("zero", {}),
-    part("range", { left: at(low), width: `${((50 * (high - low)) / reach).toFixed(2)}%` }),
-    part("dot", { left: at(gain ?? 0) }),
+    piece("zero", {}),
+    piece("range", { left: at(low), width: `${((50 * (high - low)) / reach).toFixed(2)}%` }),
+    piece("dot", { left: at(gain ?? 0) }),
   );
   return place;
 }
@@ -128,10 +128,10 @@ function table(place, rows) {
   const columns = [
     ["view", (row) => row.view],
     ...(has("worth") ? [[rows.some(({ kind }) => kind === "gain") ? "worth" : "explains", (row) => row.worth ?? "unknown"]] : []),
-    ["link before", (row) => number(row.before)],
-    ["link after", (row) => number(row.after)],
-    ...(has("p_value") ? [["p of no link", (row) => number(row.p_value)]] : []),
-    ...(has("weight") ? [["weight", (row) => number(row.weight)]] : []),
+    ["link before", (row) => hundredths(row.before)],
+    ["link after", (row) => hundredths(row.after)],
+    ...(has("p_value") ? [["p-value", (row) => chance(row.p_value)]] : []),
+    ...(has("weight") ? [["weight", (row) => part(row.weight)]] : []),
   ];
   const state = JSON.stringify(rows);
   if (place.state === state) return;

@@ -2,6 +2,9 @@
 import { getJSON } from "./api.js";
 import { $, capital, count, make, number, signed } from "./words.js";
 
+// Of answers about pairs it is known how often an item was the higher one.
+const compared = (label) => (/^above \d/.test(label) ? `answers: ${label}` : `label ${label}`);
+
 export function panel(facts, ranking, items) {
   let shown = null;
 
@@ -58,7 +61,8 @@ export function panel(facts, ranking, items) {
     found.push(make("p", {}, sentence), parts(told.reasons));
     if (pulls.length) {
       found.push(make("h3", {}, "Labelled items that it was compared with"));
-      found.push(others(pulls, (one) => `label ${one.label}, pull ${signed(one.pull)}`));
+      found.push(make("p", { className: "quiet" }, "The pull of a labelled item says how far its label moved this item, up or down."));
+      found.push(others(pulls, (one) => `${compared(one.label)}, pull ${signed(one.pull)}`));
     }
     return found;
   };

@@ -13,6 +13,14 @@ export const number = (value) => (value === null || value === undefined ? "unkno
 // With as many digits as a column of a list has room for.
 export const rough = (value) => String(Number(value.toPrecision(3)));
 
+// A part of a whole, such as a weight.
+export const part = (value) => (value === null || value === undefined ? "unknown" : `${Math.round(100 * value)}%`);
+
+// A figure between 0 and 1 of which nobody needs more than two digits.
+export const hundredths = (value) => (value === null || value === undefined ? "unknown" : value.toFixed(2));
+
+export const chance = (p) => (p === null || p === undefined ? "unknown" : p < 0.001 ? "< 0.001" : p.toFixed(3));
+
 export const percent = (value) => `${(100 * value).toFixed(1)}%`;
 
 export const capital = (sentence) => sentence.charAt(0).toUpperCase() + sentence.slice(1);

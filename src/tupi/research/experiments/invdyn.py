@@ -18,8 +18,9 @@ from tupi.research.datasets import Dataset, load_sarcos
 from tupi.research.experiments.experiment import Experiment, accuracies
 from tupi.research.experiments.page import figure, table
 from tupi.research.experiments.protocol import Trial, best_ranker, split_of
+from tupi.research.experiments.sharing import LATEST, Common
 from tupi.research.experiments.significance import in_common, published_signs
-from tupi.research.experiments.sources import SARCOS_VIEWS
+from tupi.research.experiments.sources import SARCOS_VIEWS, digest_of
 from tupi.research.experiments.store import Cell, Store
 from tupi.research.experiments.t_tests import sign_of_difference
 
@@ -50,6 +51,7 @@ class InvDyn(Experiment):
         parts = split_of(cell, self.protocol)
         assert isinstance(parts.valid, Values)
         accuracy: dict[str, float] = {}
+        common = LATEST.of("measurements", (digest_of(cell.dataset), self.protocol, cell.seed), Common)
         for how in COLUMNS:
             data = _measured(tuple(extra_columns(how, cell.seed)))
             _, _, ranker = best_ranker(data.g, parts, cell.seed, self.protocol)
@@ -58,7 +60,8 @@ class InvDyn(Experiment):
             for layout in LAYOUTS:
                 views = alone if layout == "columns" else {"remaining": np.hstack(list(alone.values()))}
                 labels, judging = (relabel(part, parts.items) for part in (parts.valid, parts.test))
-                trial = Trial(initial, views, labels, judging, None, cell.seed)
+                # All torques of a seed have the same views and labelled items.
+                trial = Trial(initial, views, labels, judging, None, cell.seed, common, (how, layout))
                 accuracy[f"{how} initial"] = trial.accuracy(initial)
                 prepared = trial.prepared()
                 for name, method in self.methods:

@@ -8,9 +8,10 @@ about them is no prediction.
 from __future__ import annotations
 
 import importlib.util
+import json
 import time
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from tupi.judging.metrics import metric_of
 from tupi.methods.base import Method
 from tupi.rankers import RankNet, RankSVMCV
 from tupi.research.datasets import Dataset
+from tupi.research.experiments.sharing import LATEST, Common, Sharing
 from tupi.research.experiments.sources import Source, dataset_of, digest_of, source_of
 from tupi.research.experiments.store import Cell, Store
 
@@ -69,9 +71,14 @@ class Protocol:
         return "-".join((*self.rankers, *(name for name, there in more.items() if there)))
 
     @property
+    def training(self) -> Protocol:
+        """The part of the protocol that f^I depends on: protocols that agree in it have the same f^I."""
+        return replace(self, whole=False, by_rank=False)
+
+    @property
     def initial(self) -> str:
         """The name under which f^I is stored."""
-        return f"initial-{self.name}"
+        return f"initial-{self.training.name}"
 
     def settings(self) -> dict[str, Any]:
         """Return what differs between protocols, ready for JSON."""
@@ -198,6 +205,10 @@ class Trial:
         The truth of all items, for experiments that make views of it; None where it is comparisons.
     seed : int
         The trial's seed.
+    common : Common
+        What it shares with other trials.
+    same_views : hashable
+        A name for its views, where trials of other targets have the same ones and the same labelled items.
     """
 
     initial: Array
@@ -206,10 +217,18 @@ class Trial:
     judging: Labels
     truth: Array | None
     seed: int
+    common: Common = field(default_factory=Common)
+    same_views: Hashable = None
+    _own: dict[str, Prepared] = field(default_factory=dict, init=False)
 
     def prepared(self, views: Mapping[str, Array] | None = None) -> Prepared:
-        """Return the problem made ready, with these views or the trial's own."""
-        return Prepared(make_problem(self.initial, self.views if views is None else views, self.labels))
+        """Return the problem made ready, with these views or, once for all experiments, with the trial's own."""
+        if views is not None:
+            return Sharing(make_problem(self.initial, views, self.labels), self.common)
+        if not self._own:
+            problem = make_problem(self.initial, self.views, self.labels)
+            self._own["views"] = Sharing(problem, self.common, self.same_views)
+        return self._own["views"]
 
     def accuracy(self, predictions: Array) -> float:
         """Return pairwise accuracy on the judging items, in per cent."""
@@ -229,7 +248,7 @@ def initial_settings(dataset: str, protocol: Protocol) -> dict[str, Any]:
     source, data = source_of(dataset), digest_of(dataset)
     rankers = {"svm": RankSVMCV().get_params(), "network": RankNet().get_params()}
     used = {name: rankers[name] for name in protocol.rankers}
-    stored = {"protocol": protocol.settings(), "rankers": used, "views": source.views, "data": data}
+    stored = {"protocol": protocol.training.settings(), "rankers": used, "views": source.views, "data": data}
     return stored | {"scores": "all items"}
 
 
@@ -241,7 +260,7 @@ def initial_cells(dataset: str, target: str, seed: int, protocol: Protocol) -> l
 
 
 def make_trial(dataset: str, target: str, seed: int, store: Store, protocol: Protocol) -> Trial:
-    """Return a trial from the stored f^I of all targets that it needs.
+    """Return a trial from the stored f^I of all targets that it needs; the last one is kept for the next experiment.
 
     Parameters
     ----------
@@ -252,6 +271,12 @@ def make_trial(dataset: str, target: str, seed: int, store: Store, protocol: Pro
     protocol : Protocol
         How f^I was made, and items are dealt.
     """
+    made = json.dumps(initial_settings(dataset, protocol), default=str)
+    key = (str(store.folder), dataset, seed, protocol.name, made)
+    return LATEST.of("trial", (*key, target), lambda: _trial(dataset, target, seed, store, protocol, key))
+
+
+def _trial(dataset: str, target: str, seed: int, store: Store, protocol: Protocol, key: Hashable) -> Trial:
     source, data = source_of(dataset), dataset_of(dataset)
     truth = source.truth(data, target)
     parts = split_of(Cell(protocol.initial, dataset, target, seed), protocol)
@@ -263,6 +288,7 @@ def make_trial(dataset: str, target: str, seed: int, store: Store, protocol: Pro
         scores[cell.target] = np.array(record["result"]["scores"])[parts.items]
         if protocol.by_rank:
             scores[cell.target] = normal_quantiles(scores[cell.target])
+    alike = source.views == "extras" and isinstance(truth, Values) and not protocol.apart
     return Trial(
         initial=scores[target],
         views=_views(source, data, target, parts.items, scores),
@@ -270,6 +296,8 @@ def make_trial(dataset: str, target: str, seed: int, store: Store, protocol: Pro
         judging=relabel(parts.test, parts.items),
         truth=truth.values[parts.items] if isinstance(truth, Values) else None,
         seed=seed,
+        common=LATEST.of("common", key, Common),
+        same_views="the dataset's own" if alike else None,
     )
 
 

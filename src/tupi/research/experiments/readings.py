@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -42,9 +42,10 @@ class TupiWithGrid(Tupi):
     widths: tuple[float, ...] = ()
 
     def settings(self, labelled: bool) -> list[Tupi]:
-        """Return one setting per point of the grid."""
+        """Return one setting per point of the grid: the method's own, whose paths it can share."""
+        own = {key: value for key, value in self.params().items() if key not in ("lams", "widths")}
         return [
-            replace(self, lam=lam, sigma_w2=width, n_iter=MAX_STEPS)
+            Tupi(**own | {"lam": lam, "sigma_w2": width, "n_iter": MAX_STEPS})
             for lam, width in itertools.product(self.lams, self.widths)
         ]
 
@@ -83,7 +84,6 @@ READINGS: dict[str, Tupi] = {
     'widths "std"': Tupi(bandwidth="std", prediction_bandwidth="std"),
     'widths "std-squared"': Tupi(bandwidth="std-squared", prediction_bandwidth="std-squared"),
     "best of all T up to 50": Tupi(patience=MAX_STEPS),
-    "K = 200": Tupi(rank=200),
 }
 COCONUTS: dict[str, Coconut] = {"tuned": Coconut(), "lam^C = 1": Coconut(lam=1.0)}
 ATTRIBUTES = ("pubfig", "osr", "sarcos")  # where the paper has t-tests

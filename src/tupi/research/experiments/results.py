@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tupi.research.experiments.experiment import Experiment
-from tupi.research.experiments.protocol import PROTOCOL, Protocol
+from tupi.research.experiments.protocol import PROTOCOL, Protocol, initial_settings
 from tupi.research.experiments.runner import records
 from tupi.research.experiments.sources import SOURCES
-from tupi.research.experiments.store import Store, versions
+from tupi.research.experiments.store import Cell, Store, versions
+from tupi.research.experiments.summary import summary
 from tupi.runtime.atomic import write_atomically
 
 
@@ -32,9 +33,9 @@ def write_page(
     """
     pictures = out / "pictures"
     pictures.mkdir(parents=True, exist_ok=True)
-    parts = [_introduction(datasets, seeds)]
-    for experiment in experiments:
-        found = records(experiment, store, datasets, seeds)
+    kept = {experiment: records(experiment, store, datasets, seeds) for experiment in experiments}
+    parts = [_introduction(datasets, seeds, summary({one.label: found for one, found in kept.items()}))]
+    for experiment, found in kept.items():
         if not found:
             continue
         several = len({one.protocol for one in experiments if one.title == experiment.title}) > 1
@@ -43,7 +44,26 @@ def write_page(
         took = f"{len(found)} cells, {seeds_of(found)}, {minutes:.1f} minutes on one core"
         took = f"*{took}, by `tupi reproduce {experiment.command or experiment.name}`.*"
         parts.append(f"## {experiment.title}{how}\n\n{experiment.section(found, pictures)}\n{took}\n")
+    if any(kept.values()):
+        parts.append(_time_of_all(kept, store))
     return write_atomically(out / "results.md", "\n".join(parts).encode())
+
+
+def _time_of_all(kept: Mapping[Experiment, Sequence[dict[str, Any]]], store: Store) -> str:
+    """Return how long all cells of the page took, each counted once, f^I apart."""
+    seconds = {one.label: sum(record["seconds"] for record in found) for one, found in kept.items()}
+    needed = {
+        (cell, one.protocol.training)
+        for one, found in kept.items()
+        for record in found
+        for cell in one.needs(Cell(**record["cell"]))
+    }
+    made = (store.read(cell, initial_settings(cell.dataset, protocol)) for cell, protocol in needed)
+    initial = sum(record["seconds"] for record in made if record is not None)
+    return (
+        f"*All cells of this page took {sum(seconds.values()) / 60:.1f} minutes on one core, and f^I "
+        f"{initial / 60:.1f} more: what one cell computed and the next of the same trial used again is counted once.*\n"
+    )
 
 
 def seeds_of(found: Sequence[dict[str, Any]]) -> str:
@@ -70,7 +90,7 @@ def reading(protocol: Protocol) -> str:
     return f", f^I by {how}" + "".join(text for text, there in more.items() if there)
 
 
-def _introduction(datasets: Sequence[str], seeds: Sequence[int]) -> str:
+def _introduction(datasets: Sequence[str], seeds: Sequence[int], said: str) -> str:
     if "network" in PROTOCOL.rankers:
         ranker = "a rank SVM or a rank network, whichever ranks the validation items better"
     else:
@@ -93,26 +113,7 @@ def _introduction(datasets: Sequence[str], seeds: Sequence[int]) -> str:
         "reading that we take for the paper's. To the letter of the protocol, our rank networks validate better and "
         "are above the paper's f^I on MFeat, which leaves less to gain. The grid of lam and sigma_w2, the width "
         "rule and how far each step descends are our choices where the paper names none: `docs/paper_map.md` lists "
-        f"them.\n\n{SUMMARY}\n\n**Datasets.** {', '.join(run)}. {', '.join(pending)} run by the same code, which is "
+        f"them.\n\n{said}\n\n**Datasets.** {', '.join(run)}. {', '.join(pending)} run by the same code, which is "
         "tested on small files in their archives' layout; they are not yet run on the real archives.\n\n**Versions.** "
         f"{used}.\n"
     )
-
-
-SUMMARY = (
-    "**What is reproduced, and what is not**, in words, from the run that `docs/results.md` shows. Reproduced: on "
-    "MFeat the gain is at least the paper's on every row, with f^I by rank SVM; random views do no harm, fewer "
-    "views help less, and the truth as a view gives nearly perfect rankings (Table 1); copies of f^I among the "
-    "views use the gain up gradually (Table 2); `tupi` is significantly worse than f^I on no target; new rankers on "
-    "the views are mostly worse than f^I. Not reproduced in our reading: that `tupi` with one kernel per view is "
-    "significantly better than f^I on most attributes, and better than CoConut. On PubFig and OSR each view is one "
-    "column, the scores of another attribute's ranker. We train all rankers on the same 200 items, so that they err "
-    "alike and say little that f^I does not say; and CoConut's graph, like `tupi-joint`, looks at all columns "
-    "together, while `tupi` looks at each alone. Two readings of the text come nearest to the paper, both at once: "
-    "each attribute's ranker is trained on 200 items of its own, and CoConut has a graph for each view. On PubFig "
-    "`tupi` then gains many times as much, and CoConut is no longer better on any attribute; we believe that the "
-    "paper's experiments were made so. Other grids, widths, T and K change little. That `tupi` is better than CoConut "
-    "on half of the attributes was not seen in any reading; the paper's own rankers, splits and grids would be needed "
-    "to say more. What we recommend of the paper's method where there are labels is `tupi-joint`, that is "
-    '`method="tupi"` with `joint=True, discount=True, kernel=None`; `method="tupi"` alone stays the paper\'s.'
-)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tupi.algorithm.trajectory import follow
 from tupi.methods.tupi import Tupi
@@ -83,11 +84,12 @@ class Surface(TrialExperiment):
         """Return a picture per dataset, and where the surface is highest."""
         from tupi.research.experiments.drawing import draw_surface
 
-        parts, rows = [INTRODUCTION], []
+        parts, rows, unlabelled = [INTRODUCTION], [], []
         for dataset in dict.fromkeys(record["cell"]["dataset"] for record in records):
             own = [record for record in records if record["cell"]["dataset"] == dataset]
             title, target = SOURCES[dataset].title, own[0]["cell"]["target"]
             grids = {key: np.mean([record["result"][key] for record in own], axis=0) for key in ("chosen", "fixed")}
+            unlabelled.append(grids["fixed"])
             along = np.array([record["result"]["along"] for record in own])
             name = f"{self.label}-{dataset}.png"
             draw_surface(self, grids, along, f"{title}: {target}", pictures / name)
@@ -106,7 +108,22 @@ class Surface(TrialExperiment):
                     ]
                 )
         header = ["", "gain", "best lam, sigma_w2", "share of the grid with a gain", "largest step to a neighbour"]
-        return "".join(parts) + table(header, rows) + f"\n{WHY}\n"
+        return "".join(parts) + table(header, rows) + f"\n{self.by_eye(unlabelled)}\n\n{WHY}\n"
+
+    def by_eye(self, gains: Sequence[NDArray[np.float64]]) -> str:
+        """Return what a person can find who has no labels: settings with T fixed that lose on no dataset."""
+        safe: NDArray[np.bool_] = np.all(np.array(gains) >= 0, axis=0)
+        found = f"Without labels, {safe.sum()} of {safe.size} settings with T = {self.fixed} lose on no dataset"
+        if not safe.any():
+            return f"{found}."
+        mean = np.where(safe, np.mean(gains, axis=0), -np.inf)
+        i, j = np.unravel_index(mean.argmax(), mean.shape)
+        each = ", ".join(f"{one[i, j]:+.2f}" for one in gains)
+        return (
+            f"{found}, none of them with lam above 10^{np.array(self.log_lam)[safe.any(axis=1)].max():g}. The best of "
+            f"these, lam = 10^{self.log_lam[i]:g} and sigma_w2 = 10^{self.log_sigma_w2[j]:g}, gains {each} points, in "
+            "the order of the table: that is what a person finds who moves sliders with care, and knows when to stop."
+        )
 
 
 INTRODUCTION = (

@@ -1,4 +1,11 @@
-"""What the Gaussian process says of classes: shares of them, sharpened by labels that were left out."""
+"""What the Gaussian process says of classes.
+
+Of several: shares of them, sharpened by labels that were left out. Of two: one column of log odds, of which the other
+class is the mirror image. There labels are zeros and ones, and the process predicts them like values. Its scores become
+log odds by a line, log odds = a + b g, whose a and b make the labels that were left out most likely. Before any label,
+a line is expected that says near the middle what the process says of probabilities: with a share p of ones, a =
+logit(p) and b = (p (1 - p))^-1/2.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +14,26 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax, softmax
+from scipy.optimize import minimize
+from scipy.special import expit, log_softmax, logit, softmax
 
 from tupi.blocks.home import Kept, Rows
 from tupi.inputs.problem import SMALLEST_PROBABILITY
 from tupi.judging.conformal import class_scores
-from tupi.judging.gain import Gain, mean_gain
-from tupi.methods.auto.answers import Answer, correlation
-from tupi.methods.auto.guard import Blend
+from tupi.judging.gain import Gain, mean_gain, pair_gain
+from tupi.methods.auto.answers import NEW, Answer, ScoreAnswer, correlation
+from tupi.methods.auto.fused import Chances
+from tupi.methods.auto.guard import Blend, probability_of_gain, wrong_before
+from tupi.methods.auto.items import Scale
 from tupi.methods.auto.labelfree import LabelFree, with_one
-from tupi.methods.auto.means import Chances
-from tupi.methods.auto.scale import Scale
 
 SHARPNESS_GRID = tuple(2.0 ** (k / 2) for k in range(9))  # powers to which class shares may be raised
 SHARPNESS_SD = 0.5  # expected size of the power's logarithm: a handful of labels must not make up certainty
 LEAST_SHARE = 0.01  # of a class: regression of zeros and ones may say less than nothing
 SHIFTS = 5  # Newton's steps to the means of classes, which end within rounding after three
 CLASS_SHIFT = 0.1  # prior variance of a class's shift: how frequent classes are is known from the predictions
+HEIGHT_SD, LOG_SLOPE_SD = 1.0, 0.5  # how far a and log b may lie from what is expected
+SLOPE_BOUND = 3.0  # deviations of log b that are searched
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
 
@@ -160,6 +170,14 @@ def spread_of(coefficients: Array, problem: LabelFree, scale: Scale) -> tuple[fl
     return float(means.mean()), float(np.sqrt(max(squares.mean() - means.mean() ** 2, 0.0)))
 
 
+def without_labels(base: LabelFree, scale: Scale) -> Array:
+    """Return how what comes back without labels is made of [1, base columns]."""
+    # Averages vary less than scores. For regression f's units stay, and so do those of class scores.
+    if scale.task == "ranking":
+        return base.unit(base.careful)
+    return as_sure_as_before(base, scale) if scale.probabilities and base.moves else base.careful
+
+
 def as_sure_as_before(base: LabelFree, scale: Scale) -> Array:
     """Return the coefficients of the label-free answer, with probabilities as sure, and classes as likely, as before.
 
@@ -207,3 +225,87 @@ def label_free_chances(base: LabelFree, scale: Scale) -> Chances:
 def _chances(rows: Rows, base: Array, *, answer: Array, by: Array, add: Array) -> Array:
     """Return sums of label-free class probabilities."""
     return np.asarray(softmax(np.einsum("ck,nck->nc", answer, with_one(base)) * by + add, axis=1).sum(axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class BinaryAnswer(ScoreAnswer):
+    """Log odds from zeros and ones; pairs of a one and a zero judge them, which is the area under the ROC curve."""
+
+    values: Array
+
+    def coefficients(self, blend: Blend) -> Array:
+        """Return how half the log odds of the second class are made of [1, base columns, g, mean function]."""
+        a, b = self._line
+        g = self.of_g() * (0.5 * b / self.scale.scale)[:, None]
+        g[:, 0] = (0.5 * a - self.scale.shift) / self.scale.scale
+        return blend.of(g, self.wide(self.problem.only(0)), self.wide(self.problem.careful))
+
+    def left_out(self, blend: Blend) -> Array:
+        """Return probabilities of both classes."""
+        a, b = self._line
+        g = (0.5 * (a + b * self.fused.left_out.held_out) - self.scale.shift) / self.scale.scale
+        f, careful = (self.at_labels(one) for one in (self.problem.only(0), self.problem.careful))
+        return self.scale.predictions(blend.of(g, f, careful))
+
+    def gain(self, blend: Blend) -> Gain:
+        """Return the gain in accuracy, each label left out in turn."""
+        before = self.scale.predictions(self.at_labels(self.problem.only(0)))
+        return mean_gain(*((one.argmax(axis=1) == self.values).astype(float) for one in (before, self.left_out(blend))))
+
+    def left_out_errors(self, blend: Blend) -> Array:
+        """Return one minus the probability of each true class."""
+        return class_scores(self.left_out(blend), True)[np.arange(self.n_used), self.values.astype(np.int64)]
+
+    def probability(self, blend: Blend = NEW) -> float:
+        """Return the probability that the new log odds, or a blend, order ones and zeros better.
+
+        Accuracy sees only who crosses the middle, and so needs many more labels than pairs do.
+        """
+        gain = self.gain_in_area(blend)
+        return probability_of_gain(gain, self.problem.promise, wrong=wrong_before(gain, self.n_used))
+
+    def gain_in_area(self, blend: Blend) -> Gain:
+        """Return the gain in pairs of a one and a zero whose labels were both left out."""
+        first, second = np.nonzero(self.values[:, None] > self.values)
+        new = self._line[1] * self.fused.left_out.differences[first, second]
+        f, careful = (
+            2 * self.scale.scale[0] * self.at_labels(one)[:, 0] for one in (self.problem.only(0), self.problem.careful)
+        )
+        before = f[first] - f[second]
+        return pair_gain(before, blend.of(new, before, careful[first] - careful[second]), first, second, len(f))
+
+    def agreement(self) -> tuple[float, float]:
+        """Return the correlation of zeros and ones with predictions, each without its label."""
+        return correlation(self.fused.left_out.held_out[:, 0], self.values, self.fused.weights), self.n_sure
+
+    def _unit(self) -> float:
+        return float(self.values.std())
+
+    @cached_property
+    def _line(self) -> tuple[float, float]:
+        """A and b."""
+        share = self.values.mean()
+        return fitted_line(self.fused.left_out.held_out[:, 0], self.values, logit(share), 1 / self.values.std())
+
+
+def fitted_line(g: Array, ones: Array, height: float, slope: float) -> tuple[float, float]:
+    """Return the a and b of log odds a + b g that are most likely given zeros and ones.
+
+    Parameters
+    ----------
+    g, ones : ndarray of shape (m,)
+        Scores, and the zeros and ones that they did not see.
+    height, slope : float
+        What is expected of a and b, see the module.
+    """
+
+    def loss(theta: Array) -> tuple[float, Array]:
+        b = slope * np.exp(LOG_SLOPE_SD * theta[1])
+        odds = height + HEIGHT_SD * theta[0] + b * g
+        value = np.logaddexp(0.0, odds).sum() - ones @ odds + 0.5 * theta @ theta
+        wrong = expit(odds) - ones
+        return value, np.array([HEIGHT_SD * wrong.sum(), LOG_SLOPE_SD * b * (wrong @ g)]) + theta
+
+    bounds = [(None, None), (-SLOPE_BOUND, SLOPE_BOUND)]
+    theta = minimize(loss, np.zeros(2), jac=True, method="L-BFGS-B", bounds=bounds).x
+    return float(height + HEIGHT_SD * theta[0]), float(slope * np.exp(LOG_SLOPE_SD * theta[1]))

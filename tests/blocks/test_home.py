@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from tupi.blocks import memory
-from tupi.blocks.memory import Memory, Slice
+from tupi.blocks import home as blocks
+from tupi.blocks.home import Memory, Slice
 from tupi.inputs.views import View
 
 N = 30
@@ -18,7 +18,7 @@ ITEMS = np.delete(np.arange(N), [2, 11])  # some rows of the views are no items
 def homes(monkeypatch):
     """The same items in one block, and in several, of which the last is smaller."""
     one = Memory(VIEWS, ITEMS)
-    monkeypatch.setattr(memory, "BLOCK", 5)
+    monkeypatch.setattr(blocks, "BLOCK", 5)
     many = Memory(VIEWS, ITEMS)
     assert one.bounds.tolist() == [0, 28]
     assert many.bounds.tolist() == [0, 5, 10, 15, 20, 25, 28]
@@ -113,9 +113,9 @@ def test_dealt_columns_come_back_joined(homes):
 def test_many_items_are_dealt_into_some_blocks():
     """As many as keep all cores busy, none larger than what fits into memory."""
     view = View("v", np.arange(400_000.0)[:, None])
-    for n, size in ((400_000, 400_000 // memory.BLOCKS), (9000, memory.BLOCK), (100, 100)):
+    for n, size in ((400_000, 400_000 // blocks.BLOCKS), (9000, blocks.BLOCK), (100, 100)):
         home = Memory([view], np.arange(n))
         assert np.diff(home.bounds).max() == size
         assert home.n == n
-    huge = Memory([], np.arange(memory.LARGEST * (memory.BLOCKS + 1)))
-    assert np.diff(huge.bounds).max() == memory.LARGEST
+    huge = Memory([], np.arange(blocks.LARGEST * (blocks.BLOCKS + 1)))
+    assert np.diff(huge.bounds).max() == blocks.LARGEST

@@ -8,7 +8,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 import tupi
 from tupi.inputs.labels import Values
-from tupi.methods.auto.binary_answer import HEIGHT_SD, LOG_SLOPE_SD, fitted_line
+from tupi.methods.auto.class_answers import HEIGHT_SD, LOG_SLOPE_SD, fitted_line
 
 
 def stale(seed, n=1500):

@@ -1,0 +1,333 @@
+"""What the labels made of the problem: a function of an item, and the passes over items that it takes part in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from tupi.blocks.home import Rows, reads_views
+from tupi.embedding.anchors import Near
+from tupi.methods.auto.items import Layout
+from tupi.methods.auto.kernels import Features, Kernels, features_of
+from tupi.methods.auto.labelfree import with_one
+from tupi.methods.auto.preferences import Answers
+from tupi.methods.auto.process import (
+    LeftOut,
+    slope,
+)
+from tupi.methods.auto.trees import Forest
+
+ENTRIES = 1 << 20  # of kernels that are computed at once
+Array = NDArray[np.float64]
+Positions = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Chances:
+    """The mean function for classes: label-free probabilities, in deviations of the labels.
+
+    Attributes
+    ----------
+    answer : ndarray of shape (c, k + 1)
+        How the label-free answer is made of one and the base columns.
+    scale, shift : ndarray of shape (c,)
+        How that becomes logarithms of probabilities, up to a constant.
+    frequency, unit : ndarray of shape (c,)
+        Expected shares of the classes, and the deviations of indicators of them.
+    """
+
+    answer: Array
+    scale: Array
+    shift: Array
+    frequency: Array
+    unit: Array
+
+    def shares(self, base: Array) -> Array:
+        """Return label-free probabilities of items."""
+        return softmax(np.einsum("ck,nck->nc", self.answer, base) * self.scale + self.shift, axis=1)
+
+    def __call__(self, base: Array) -> Array:
+        """Return the mean function."""
+        return (self.shares(base) - self.frequency) / self.unit
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """The mean function for scores and values: predictions with the slope that is expected.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (c, k + 1)
+        How it is made of one and the base columns.
+    """
+
+    coefficients: Array
+
+    def __call__(self, base: Array) -> Array:
+        """Return the mean function."""
+        return np.einsum("ck,nck->nc", self.coefficients, base)
+
+
+def expected(columns: Array, at_labels: Array) -> Linear:
+    """Return the mean function that predicts with the slope that is expected.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (c, k + 1)
+        How the predictions are made of one and the base columns.
+    at_labels : ndarray of shape (m, c)
+        Their values at the labelled items.
+    """
+    slopes = np.array([slope(one) for one in at_labels.T])
+    coefficients = columns * slopes[:, None]
+    coefficients[:, 0] -= slopes * at_labels.mean(axis=0)
+    return Linear(coefficients)
+
+
+@dataclass(frozen=True, eq=False)
+class Process:
+    """A Gaussian process after the labels: an explicit function of an item.
+
+    Attributes
+    ----------
+    mean : Linear or Chances
+        The mean function.
+    columns : ndarray of shape (c, q, k + 1)
+        The columns of rank-one kernels.
+    first : int
+        The first of the shared kernels that it has; it has all that follow.
+    at_labels : ndarray of shape (c, q, m)
+        The columns at the labelled items.
+    v : ndarray of shape (q + p,)
+        Variances of columns and shared kernels.
+    duals : ndarray of shape (m, c)
+        K^-1 times the residuals.
+    constant : float
+        Prior variance of a shift that all items share.
+    """
+
+    mean: Linear | Chances
+    columns: Array
+    first: int
+    at_labels: Array
+    v: Array
+    duals: Array
+    constant: float
+
+    def covariances(self, items: Features, shared: list[NDArray[np.floating]], output: int) -> Array:
+        """Return the prior covariance of items with the labelled ones, given the shared kernels between them."""
+        q = self.columns.shape[1]
+        columns = np.einsum("qk,nk->nq", self.columns[output], items.base[:, output])
+        total = (columns * self.v[:q]) @ self.at_labels[output] + self.constant
+        for weight, K in zip(self.v[q:], shared[self.first :], strict=True):
+            total += weight * K
+        return total
+
+    def apart(self, items: Features) -> Array:
+        """Return what the process says of items but for the shared kernels' part, shape (n, c)."""
+        q = self.columns.shape[1]
+        slopes = self.v[:q, None] * np.einsum("cqm,mc->qc", self.at_labels, self.duals)
+        moved = np.einsum("cqk,qc,nck->nc", self.columns, slopes, items.base, optimize=True)
+        return self.mean(items.base) + moved + self.constant * self.duals.sum(axis=0)
+
+    def weights(self) -> list[Array]:
+        """Return by what each of the shared kernels is multiplied, see `tupi.methods.auto.kernels.Kernels.applied`."""
+        none = [np.zeros_like(self.duals)] * self.first
+        return none + [v * self.duals for v in self.v[self.columns.shape[1] :]]
+
+
+@dataclass(frozen=True, eq=False)
+class Fused:
+    """What the labels made of the problem.
+
+    Attributes
+    ----------
+    kernels, process : Kernels and Process
+        Kernels between any items and the labelled ones; the process, whose numbers are in deviations of the labels.
+    middles : list of ndarray of shape (m, m)
+        For each output the matrix A with which the posterior covariance is K - K A K.
+    noise : float
+        Variance of the noise of a value; 0 for comparisons, which are of the items themselves.
+    left_out : LeftOut
+        For values: predictions of labelled items without their labels.
+    differences : ndarray of shape (k,)
+        For comparisons: predicted differences within pairs that were left out.
+    judged : ndarray of int
+        For comparisons: those that ``differences`` belong to.
+    plain : Process or None
+        A second expert, see `tupi.methods.auto.fitting`.
+    plain_share : float
+        Its share in all predictions.
+    forest : Forest or None
+        A third expert, which looks at the columns that `seen_by_trees` returns.
+    forest_share : float
+        Its share.
+    groups : ndarray of shape (m,), optional
+        The group of each labelled item, numbered from 0, if rankings are within groups.
+    answers : Answers, optional
+        For comparisons: these, with what was found of their raters.
+    weights : ndarray of shape (m,), optional
+        For values: as how many answers each counts.
+    """
+
+    kernels: Kernels
+    process: Process
+    middles: list[Array]
+    noise: float
+    left_out: LeftOut
+    differences: Array
+    judged: Positions
+    plain: Process | None = None
+    plain_share: float = 0.0
+    groups: Positions | None = None
+    forest: Forest | None = None
+    forest_share: float = 0.0
+    answers: Answers | None = None
+    weights: Array | None = None
+
+    @property
+    def labelled(self) -> Features:
+        """The labelled items."""
+        return self.kernels.labelled
+
+    def left_out_deviations(self) -> Array:
+        """Return for one output the standard deviation of each value given all others: (K^-1)_ii^-1/2."""
+        return np.diag(self.middles[0]) ** -0.5
+
+    def __call__(self, items: Features, variances: bool = True) -> tuple[Array, Array]:
+        """Return what is said of items, shape (n, c), and the posterior variance of each, averaged over outputs.
+
+        Variances take most of the time; without them, NaN stands for each.
+        """
+        g, process = self.said(items), self.process
+        if not variances:
+            return g, np.full(len(g), np.nan)
+        shared = self.kernels.shared(items)
+        variance = self.prior_variances(items)
+        for output, middle in enumerate(self.middles):
+            C = process.covariances(items, shared, output)
+            variance -= np.einsum("ij,ij->i", C @ middle, C) / len(self.middles)
+        return g, np.maximum(variance, 1e-6)
+
+    def said(self, items: Features) -> Array:
+        """Return what is said of items, shape (n, c)."""
+        experts = [(1 - self.plain_share - self.forest_share, self.process)]
+        if self.plain is not None:
+            experts.append((self.plain_share, self.plain))
+        shares = [share for share, _ in experts]
+        together = zip(*(expert.weights() for _, expert in experts), strict=True)
+        weights = [sum(s * w for s, w in zip(shares, some, strict=True)) for some in together]
+        said: Array = sum(share * expert.apart(items) for share, expert in experts)  # type: ignore[assignment]
+        if weights:
+            said = said + self.kernels.applied(items, weights)
+        if self.forest is not None:
+            said[:, 0] += self.forest_share * self.forest(*self._parts(items))
+        return said
+
+    def seen_by_trees(self, items: Features) -> NDArray[np.float32]:
+        """Return the columns of the views and f, side by side."""
+        return np.hstack(self._parts(items)).astype(np.float32)
+
+    def _parts(self, items: Features) -> list[NDArray[np.floating]]:
+        """Return the columns that trees look at: those of the views, and f."""
+        assert self.plain is not None
+        return [*items.views, np.einsum("k,nk->n", self.plain.columns[0, 0], items.base[:, 0])[:, None]]
+
+    def prior_variances(self, items: Features) -> Array:
+        """Return the variance of each item before any label, averaged over outputs."""
+        process, columns = self.process, self.kernels.of_columns(items)
+        q = columns.shape[1]
+        total = process.constant + np.einsum("k,okn->n", process.v[:q], columns**2) / len(columns)
+        return total + self.kernels.own(items, process.v[q:], self._graph)
+
+    def hidden_variances(self, near: Near) -> Array:
+        """Return by how much the graph's variances of items that came later fall short of those of labelled ones.
+
+        Anchors are made of the items that were there, whose variances are the larger for it. What new items have of
+        their own no anchor knows, and it is added to their variances, so that these are comparable.
+        """
+        if self._graph is None:
+            return np.zeros(len(near.numbers))
+        q, p = self.process.columns.shape[1], len(self.kernels.tables)
+        return np.maximum(self.process.v[q : q + p].sum() - near.diagonal(self._graph), 0.0)
+
+    @cached_property
+    def _graph(self) -> NDArray[np.float32] | None:
+        """The sum of the graph's kernels between anchors."""
+        tables = [kernel.table for kernel in self.kernels.tables]
+        v = self.process.v[self.process.columns.shape[1] :].astype(np.float32)
+        return (
+            sum((a * table for a, table in zip(v[1:], tables[1:], strict=False)), v[0] * tables[0]) if tables else None
+        )
+
+    def covariance(self, items: Features) -> Array:
+        """Return the posterior covariance of some items, averaged over outputs."""
+        process, columns = self.process, self.kernels.of_columns(items)
+        q = columns.shape[1]
+        total = process.constant + np.einsum("k,oki,okj->ij", process.v[:q], columns, columns, optimize=True) / len(
+            columns
+        )
+        for weight, K in zip(process.v[q:], self.kernels.shared(items, items), strict=True):
+            total += weight * K
+        shared = self.kernels.shared(items)
+        for output, middle in enumerate(self.middles):
+            C = process.covariances(items, shared, output)
+            total -= C @ middle @ C.T / len(self.middles)
+        return 0.5 * (total + total.T)
+
+
+@reads_views
+def answered(rows: Rows, base: Array, *near: Near, fused: Fused, layout: Layout, variances: bool = True) -> Array:
+    """Return g, the mean function and the posterior variance of each item, shape (items, 2c + 1)."""
+    return _answered(features_of(rows, base, near[0] if near else None, layout), fused, variances)
+
+
+def answered_again(rows: Rows, base: Array, views: list[Any], *near: Near, fused: Fused, variances: bool) -> Array:
+    """Return the same, given the views as the process sees them."""
+    return _answered(Features(with_one(base), near[0] if near else None, views), fused, variances)
+
+
+def _answered(items: Features, fused: Fused, variances: bool) -> Array:
+    size = max(256, ENTRIES // len(fused.labelled.base))
+    found = []
+    for start in range(0, len(items.base), size):
+        some = items[slice(start, start + size)]
+        g, variance = fused(some, variances)
+        found.append(np.column_stack([g, fused.process.mean(some.base), variance]))
+    return np.concatenate(found)
+
+
+def told(rows: Rows, base: Array, answers: Array) -> Array:
+    """Return sums of products of [1, base columns, g, mean function], shape (c, k + 3, k + 3)."""
+    full = _told(base, answers)
+    return np.einsum("ijk,ijl->jkl", full, full, optimize=True)
+
+
+def _told(base: Array, answers: Array) -> Array:
+    c = base.shape[1]
+    return np.concatenate([with_one(base), answers[:, :c, None], answers[:, c:-1, None]], axis=2)
+
+
+def mixed(rows: Rows, base: Array, answers: Array, *, coefficients: Array) -> Array:
+    """Return columns that are made of [1, base columns, g, mean function]."""
+    return np.einsum("ck,nck->nc", coefficients, _told(base, answers))
+
+
+def based_on(rows: Rows, base: Array, *, coefficients: Array) -> Array:
+    """Return columns that are made of [1, base columns]."""
+    return np.einsum("ck,nck->nc", coefficients, with_one(base))
+
+
+def deviations(rows: Rows, answers: Array, *, noise: float, unit: float) -> Array:
+    """Return the standard deviation of a label of each item."""
+    return np.sqrt(answers[:, -1] + noise) * unit
+
+
+def in_units(rows: Rows, answers: Array, *, scale: float, shift: float) -> Array:
+    """Return what the process expects, in the units of the labels."""
+    return answers[:, 0] * scale + shift

@@ -1,0 +1,245 @@
+"""What an item is to the default method.
+
+Predictions become standardised columns (`Scale`), views columns side by side (`Layout`), and those that count say where
+an item is among the others (`Space`).
+
+Where not all items can be looked at, some are drawn by their content, whatever the order in which they came. A sample
+that is spread evenly over all items changes as a whole when one item is added, and with it anchors and all that
+follows. So samples are drawn by a number that each item has from its own predictions alone, as if at random: the first
+so many in the order of these numbers. One more item takes the place of at most one other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tupi.blocks.home import Home, Rows, reads_views
+from tupi.embedding.anchors import Anchors, Near, Points, place_anchors
+from tupi.embedding.prepared import in_scale
+from tupi.inputs.groups import Groups
+from tupi.inputs.problem import Problem
+from tupi.methods.auto.signal import FITTED, leading_directions
+
+MOST_LOG_ODDS = np.log(999)  # of two classes: whoever says 1e-15 does not know it, and would outweigh everyone else
+Array = NDArray[np.float64]
+Positions = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What predictions are, and how standardised columns become predictions.
+
+    Attributes
+    ----------
+    task : str
+        What they are for.
+    scale, shift : ndarray of shape (c,)
+        ``columns * scale + shift`` are predictions, or centred logarithms of probabilities. Of two classes only the
+        second has a column, half its log odds: that of the first is the mirror image.
+    probabilities : bool
+        Whether they are class probabilities.
+    groups : Groups, optional
+        The group of each item, if rankings are within groups.
+    """
+
+    task: str
+    scale: Array
+    shift: Array
+    probabilities: bool
+    groups: Groups | None = None
+
+    @classmethod
+    def of(cls, problem: Problem, scale: Array, shift: Array, groups: Groups | None = None) -> Scale:
+        """Return that of a problem, given how all its standardised columns become predictions."""
+        given = problem.are_probabilities
+        one = slice(1, None) if given and len(scale) == 2 else slice(None)
+        return cls(problem.task, scale[one], shift[one], given, groups)
+
+    @property
+    def two(self) -> bool:
+        """Whether they are probabilities of two classes."""
+        return self.probabilities and len(self.scale) == 1
+
+    def worked_on(self, columns: Array) -> Array:
+        """Return which of all standardised columns are worked on; log odds only as far as anybody can know them."""
+        if not self.two:
+            return columns
+        ends = (np.array([-0.5, 0.5]) * MOST_LOG_ODDS - self.shift) / self.scale
+        return np.clip(columns[:, 1:], *ends)
+
+    def standardized(self, columns: Array) -> Array:
+        """Return the columns that are worked on, of `tupi.inputs.problem.Problem.columns`."""
+        return self.worked_on((columns - self._all(self.shift, -1)) / self._all(self.scale, 1))
+
+    def both(self, columns: Array) -> Array:
+        """Return all columns, given those that are worked on."""
+        return np.hstack([-columns, columns]) if self.two else columns
+
+    def predictions(self, columns: Array) -> Array:
+        """Return what columns that are worked on stand for, in the input's scale."""
+        return in_scale(self.both(columns), self._all(self.scale, 1), self._all(self.shift, -1), self.probabilities)
+
+    def _all(self, values: Array, sign: int) -> Array:
+        """Return a figure of each column, given those of the columns that are worked on."""
+        return np.append(sign * values, values) if self.two else values
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Which views an item is made of, and which of their columns.
+
+    Attributes
+    ----------
+    related : tuple of int
+        Views that depend on the predictions, or on a view that does.
+    rest : tuple of int
+        Views that do not: junk, or something that the predictor knows nothing of. Only labels can tell.
+    kept : list of ndarray of bool
+        The columns of each view that do not repeat the predictions.
+    single : bool
+        Whether columns are kept in single precision.
+    """
+
+    related: tuple[int, ...]
+    rest: tuple[int, ...]
+    kept: list[NDArray[np.bool_]]
+    single: bool
+
+    def offsets(self, views: tuple[int, ...]) -> NDArray[np.int64]:
+        """Return where the columns of each of some views begin, side by side."""
+        return np.cumsum([0, *(int(self.kept[view].sum()) for view in views)])
+
+    def points(self, rows: Rows, views: tuple[int, ...]) -> Points:
+        """Return some views of items side by side, each scaled to total variance one."""
+        return self.side_by_side([rows.view(view) for view in views], views)
+
+    @property
+    def size(self) -> int:
+        """How many bytes the columns of an item take."""
+        return int(self.offsets((*self.related, *self.rest))[-1]) * (4 if self.single else 8)
+
+    def laid_out(self, rows: Rows, related: bool = True) -> list[NDArray[np.floating]]:
+        """Return items as the process sees them: related views, unless these are known, and the rest."""
+        used = (self.related, self.rest) if related else (self.rest,)
+        return [of_one(self.points(rows, some), some) for some in used if some]
+
+    def side_by_side(self, found: Sequence[tuple[Array, NDArray[np.bool_]]], views: tuple[int, ...]) -> Points:
+        """Return the same, given the columns of each of the views and which items have it."""
+        offsets = self.offsets(views)
+        together = np.empty((len(found[0][1]), offsets[-1]), np.float32 if self.single else np.float64)
+        for view, (columns, _), start, end in zip(views, found, offsets, offsets[1:], strict=False):
+            kept = self.kept[view]
+            some = columns if kept.all() else columns[:, kept]
+            np.divide(some, np.sqrt(kept.sum()), out=together[:, start:end], casting="same_kind")
+        return Points(together, np.column_stack([has for _, has in found]))
+
+
+def of_one(points: Points, views: tuple[int, ...]) -> NDArray[np.floating]:
+    """Return some views side by side with total variance one, given them with one each, which are overwritten."""
+    return np.divide(points.columns, np.sqrt(len(views)), out=points.columns, casting="same_kind")
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """Where an item is among the others by its related views.
+
+    Attributes
+    ----------
+    layout : Layout
+        Of its views.
+    directions : ndarray of shape (d, k) or None
+        Leading principal directions of the views side by side, if no item lacks a view and there are many columns.
+    anchors : Anchors
+        In these directions.
+    """
+
+    layout: Layout
+    directions: NDArray[np.floating] | None
+    anchors: Anchors
+
+    def near(self, points: Points) -> Near:
+        """Return the nearest anchors of items, given their related views."""
+        return self.near_and_reach(points)[0]
+
+    def near_and_reach(self, points: Points) -> tuple[Near, NDArray[np.float64]]:
+        """Return the same, and how far each item is from the last of its nearest anchors; 0 if it has none."""
+        offsets = self.layout.offsets(self.layout.related)
+        if len(self.anchors.offsets) == len(offsets) and self.directions is None:
+            return self.anchors.near_and_reach(points)
+        # No item lacked a view when the anchors were placed. One that came later may, and meets them column by column.
+        whole = np.asarray(points.present.all(axis=1))
+        columns = points.columns if self.directions is None else points.columns @ self.directions
+        near, reach = self.anchors.near_and_reach(Points(columns, whole[:, None]))
+        if whole.all():
+            return near, reach
+        some, anchors = np.flatnonzero(~whole), self.anchors.columns
+        anchors = anchors if self.directions is None else anchors @ self.directions.T
+        there = Anchors(anchors, np.ones((len(anchors), len(offsets) - 1), bool), offsets)
+        rows, far = there.near_and_reach(Points(points.columns[some], points.present[some]))
+        near.numbers[some], near.weights[some], reach[some] = rows.numbers, rows.weights, far
+        return near, reach
+
+
+def make_space(layout: Layout, points: Points, complete: bool, n: int) -> Space:
+    """Return where items are: in leading directions if no item lacks a view."""
+    offsets = layout.offsets(layout.related)
+    if not complete:
+        return Space(layout, None, place_anchors(points, offsets, n))
+    directions = leading_directions(points.columns[:FITTED])
+    columns = points.columns if directions is None else points.columns @ directions
+    whole = Points(columns, points.present[:, :1])
+    return Space(layout, directions, place_anchors(whole, np.array([0, columns.shape[1]]), n))
+
+
+@reads_views
+def squares(rows: Rows, *, n_views: int) -> tuple[Array]:
+    """Return a figure of each item's features that no order of columns or views changes."""
+    found = np.zeros(len(rows.has(0)))
+    for number in range(n_views):
+        columns, has = rows.view(number)
+        found += np.where(has, np.mean(columns**2, axis=1), 0.0)
+    return (found,)
+
+
+def content_order(home: Home, f: Array) -> Positions:
+    """Return an order of the items that depends on their predictions and features only."""
+    order = np.lexsort(f.T[::-1])
+    same = (f[order[1:]] == f[order[:-1]]).all(axis=1)
+    tied = np.sort(order[np.append(same, False) | np.append(False, same)])  # only these need a look at the features
+    if not len(tied):
+        return order
+    figures = np.zeros(len(f))
+    figures[tied] = home.picked(tied, squares, n_views=home.n_views)[0]
+    return np.lexsort([figures, *f.T[::-1]])
+
+
+def drawing_order(order: Positions, given: Array) -> Positions:
+    """Return the items in the order in which they are drawn.
+
+    Parameters
+    ----------
+    order : ndarray of int
+        The items by content.
+    given : ndarray of shape (n, c)
+        Their predictions as they were given: what is made of these depends on the other items.
+    """
+    given = given[order] + 0.0  # zero has no sign
+    number = np.zeros(len(given), np.uint64)
+    for column in given.T:
+        number = _scrambled(number ^ np.ascontiguousarray(column).view(np.uint64))
+    # Of equal predictions each has a number of its own, by its place among them.
+    starts = np.append(True, (given[1:] != given[:-1]).any(axis=1))
+    place = np.arange(len(given)) - np.flatnonzero(starts)[np.cumsum(starts) - 1]
+    return order[np.argsort(_scrambled(number + place.astype(np.uint64)), kind="stable")]
+
+
+def _scrambled(number: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return numbers that look random, different ones for different numbers (SplitMix64, Steele and others 2014)."""
+    number = number + np.uint64(0x9E3779B97F4A7C15)
+    number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return number ^ (number >> np.uint64(31))

@@ -1,0 +1,103 @@
+"""What cells of a seed share changes none of their results."""
+
+import numpy as np
+import pytest
+
+from tupi.embedding.embedding import EmbeddingOptions, GaussianFeatures
+from tupi.inputs.problem import make_problem
+from tupi.methods.coconut import Coconut
+from tupi.methods.graph_ssl import GraphSSL
+from tupi.methods.tupi import Tupi
+from tupi.research.experiments import sharing
+from tupi.research.experiments.accuracy import Accuracy
+from tupi.research.experiments.protocol import make_trial
+from tupi.research.experiments.readings import Readings, TupiWithGrid
+from tupi.research.experiments.runner import by_trial, missing, run
+from tupi.research.experiments.sharing import Common, Latest, Sharing
+from tupi.research.experiments.table2 import Table2
+
+FEW = Tupi(lam=0.4, sigma_w2=0.3, n_iter=3, rank=20)
+GRID = TupiWithGrid(lams=(0.1, 0.4), widths=(0.3,), rank=20)
+
+
+@pytest.fixture
+def experiments(protocol):
+    return [
+        Table2(protocol, methods=(("published", FEW), ("discount", Tupi(n_iter=2, discount=True))), copies=(2,)),
+        Readings(protocol, methods=(("grid", GRID), ("patient", Tupi(rank=20, lam=0.4, sigma_w2=0.3, patience=50))),
+                 coconuts=(("tuned", Coconut(lam=1.0)),)),
+    ]  # fmt: skip
+
+
+def test_cells_have_the_same_results_alone_as_after_others(mfeat, store, experiments, tmp_path, monkeypatch):
+    run(experiments, store, ["mfeat"], [0], 1)
+    for experiment in experiments:
+        for cell in experiment.cells(["mfeat"], [0])[1:3]:
+            monkeypatch.setattr("tupi.research.experiments.protocol.LATEST", Latest())  # as in a new process
+            alone = experiment.compute(cell, store)
+            kept = store.read(cell, experiment.settings("mfeat"))["result"]
+            assert alone["accuracy"] == pytest.approx(kept["accuracy"], abs=1e-9)
+
+
+def test_the_cells_of_a_trial_are_computed_together_and_those_of_a_seed_one_after_the_other(mfeat, store, experiments):
+    jobs = [job for job in missing(experiments, store, ["mfeat"], [0, 1]) if job.experiment is not None]
+    trials = by_trial(jobs)
+    assert sum(map(len, trials)) == len(jobs)
+    for trial in trials:
+        assert len({(job.cell.target, job.cell.seed) for job in trial}) == 1
+        assert [job.experiment.name for job in trial] == ["table2", "readings"]
+    seeds = [trial[0].cell.seed for trial in trials]
+    assert seeds == sorted(seeds)
+
+
+def test_features_of_a_view_are_found_once(monkeypatch):
+    made = []
+    monkeypatch.setattr(sharing, "GaussianFeatures", lambda *given: made.append(given) or GaussianFeatures(*given))
+    rng, common = np.random.default_rng(0), Common()
+    one, other = rng.normal(size=(60, 3)), rng.normal(size=(60, 3))
+    f = rng.normal(size=60)
+    options = EmbeddingOptions(rank=8)
+    for views in ({"a": one, "b": other}, {"b": other}, {"c": one.copy()}):
+        prepared = Sharing(make_problem(f, views), common)
+        prepared.embedding(options)
+    assert len(made) == 2
+    Sharing(make_problem(f, {"a": one}), common).embedding(EmbeddingOptions(rank=9))
+    assert len(made) == 3
+    Sharing(make_problem(f, {"a": one.reshape(-1, 1)[:60]}), common).embedding(options)
+    assert len(made) == 4
+
+
+def test_graphs_are_shared_between_trials_with_the_same_views_alone(mfeat, monkeypatch):
+    rng, common = np.random.default_rng(0), Common()
+    views, labels = {"a": rng.normal(size=(80, 4))}, None
+    graphs = [
+        Coconut(n_neighbors=5, lam=1.0).fit(prepared, labels) and prepared.once(("graph", 5), lambda: None)
+        for prepared in (
+            Sharing(make_problem(rng.normal(size=80), views), common, "same"),
+            Sharing(make_problem(rng.normal(size=80), views), common, "same"),
+            Sharing(make_problem(rng.normal(size=80), views), common),
+        )
+    ]
+    assert graphs[0] is graphs[1]
+    assert graphs[0] is not graphs[2]
+
+
+def test_only_the_latest_is_kept():
+    latest, made = Latest(), []
+    for key in ("a", "a", "b", "a"):
+        latest.of("trial", key, lambda key=key: made.append(key) or key)
+    assert made == ["a", "b", "a"]
+
+
+def test_a_trial_is_kept_for_the_next_experiment_on_it(shoes, store, protocol):
+    experiment = Accuracy(protocol, methods=(("graph-ssl", GraphSSL(alpha=0.9, n_neighbors=5)), ("tupi", FEW)))
+    run([experiment], store, ["shoes"], [0], 1)
+    first, second = experiment.targets("shoes")[:2]
+    one = make_trial("shoes", first, 0, store, protocol)
+    assert make_trial("shoes", first, 0, store, protocol) is one
+    assert one.prepared() is one.prepared()
+    assert one.prepared(one.views) is not one.prepared()
+    other = make_trial("shoes", second, 0, store, protocol)
+    assert other is not one
+    assert other.common is one.common
+    assert other.same_views is None  # rankers of other attributes: each trial has views of its own
