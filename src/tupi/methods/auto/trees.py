@@ -140,9 +140,11 @@ def grow(items: Columns, labels: Array, seed: int = 0) -> Forest:
         Of what is drawn.
     """
     ascending = _standard(np.sort(items.astype(np.float64), axis=0))
-    skew = np.sum(ascending**3 + ascending[::-1] ** 3, axis=0)  # both ways, so that mirror images round alike
+    squares = ascending * ascending  # powers by `**` take many times as long
+    cubes, fourths = squares * ascending, squares * squares
+    skew = np.sum(cubes + cubes[::-1], axis=0)  # both ways, so that mirror images round alike
     signs = np.where(skew < 0, -1, 1).astype(np.float32)
-    tails = np.sum(ascending**4 + ascending[::-1] ** 4, axis=0)
+    tails = np.sum(fourths + fourths[::-1], axis=0)
     order = np.lexsort([tails, np.abs(skew)])
     looked_at = max(1, min(int(np.ceil(LOOKED_AT * len(order))), MOST_LOOKED_AT))
     most = TREES * (2 * len(items) // LEAST_LEAF + 1)
@@ -168,7 +170,8 @@ def left_out(items: Columns, labels: Array, fold: NDArray[np.int64]) -> Array:
 def _standard(ascending: Array) -> Array:
     """Return ascending columns with mean 0 and deviation 1; constant ones are 0. Mirror images round alike."""
     found = ascending - 0.5 * np.mean(ascending + ascending[::-1], axis=0)
-    spread = np.sqrt(0.5 * np.mean(found**2 + found[::-1] ** 2, axis=0))
+    squares = found * found
+    spread = np.sqrt(0.5 * np.mean(squares + squares[::-1], axis=0))
     return found / np.where(spread > 0, spread, 1.0)
 
 
