@@ -56,11 +56,11 @@ from tupi.runtime.threads import one_blas_thread
 
 BYTES_OF_ANCHORS, BYTES_OF_COLUMNS = 240, 100  # that each item takes, and each of its columns of predictions
 BYTES_OF_TABLES = 75  # that every two anchors take
+KEPT = 1 << 28  # bytes of views that are kept for labels still to come
 # What `python experiments/without_labels.py` prints: nothing surer is known of a change that no label has judged.
 MOVED_ELSEWHERE = (
     "No label has judged this: of 84 rankings of other data that were moved in this way, 66 became better and 11 worse."
 )
-KEPT = 1 << 28  # bytes of views that are kept for labels still to come
 SURE = (
     " Without labels nothing tells how sure the new probabilities may be: they are as sure as the initial ones, or "
     "somewhat surer if classes lie further apart now, and their calibration error may be larger than before."
