@@ -10,9 +10,11 @@ information at two equal items; less elsewhere): with three of ten wrong, 16 per
 fair rival of wrong ones that come at random.
 
     TUPI_DATA=folder python experiments/noisy_answers.py [--seeds 2] [--answers 200] [--datasets mfeat,pubfig]
+                                                           [--targets 2]
 """
 
 import argparse
+from itertools import islice
 
 import numpy as np
 
@@ -58,6 +60,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--answers", type=int, default=200)
     parser.add_argument("--datasets", default="mfeat,pubfig")
+    parser.add_argument("--targets", type=int, help="of each dataset, the first so many")
     options = parser.parse_args()
     k = options.answers
     wrong = "30% wrong at random", "3 of 10 raters wrong", "the same, raters named"
@@ -67,7 +70,7 @@ def main():
         found = [
             accuracies(one, k, np.random.default_rng(seed))
             for seed in range(options.seeds)
-            for one in auto.instances(dataset, seed)
+            for one in islice(auto.instances(dataset, seed), options.targets)
         ]
         print(f"| {dataset} | " + " | ".join(f"{mean:.1f}" for mean in np.mean(found, axis=0)) + " |", flush=True)
 
