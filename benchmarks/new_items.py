@@ -2,10 +2,13 @@
 
     python -m benchmarks.new_items [--items 50000] [--threads 2]
     python -m benchmarks.new_items --dask 10000000
+    python -m benchmarks.new_items --saved 1000000
 
 Wall time and CPU time: milliseconds to predict 1,000 new items (the median of many calls), the size of a file without
 its items, seconds to take in ten more labels, and those to take in a tenth more items beside those of a fresh run. With
-``--dask`` so many new items are made and predicted block by block on a local cluster of Dask.
+``--dask`` so many new items are predicted block by block on a local cluster of Dask, in as many processes as there are
+threads; a block is read when it is due, and gone when it is predicted. With ``--saved`` so many items are denoised, and
+the result is saved and loaded.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -87,31 +91,59 @@ def figures(n: int, threads: int) -> dict[str, Any]:
 
 
 def on_dask(new: int, threads: int) -> dict[str, Any]:
-    """Return what it takes to predict many new items on Dask, by a result of few: each block is made when it is due."""
+    """Return what it takes to predict many new items on Dask, by a result of few."""
     import dask.array as da
     from distributed import Client, LocalCluster
 
     scores, views = make(FEW, COLUMNS, "float32")
-    labels = tupi.Values(range(N_LABELS), scores[:N_LABELS])
-    result = tupi.denoise(scores, views, labels=labels)
-
-    def rows(block_info: Any, number: int) -> Any:
-        first, last = block_info[None]["array-location"][0]
-        found, parts = make(last - first, COLUMNS, "float32", seed=first + 1)
-        return found[:, None] if number < 0 else parts[f"view{number}"]
-
-    def lazy(number: int) -> Any:
-        chunks = (da.core.normalize_chunks(LARGE, (new,))[0], (COLUMNS if number >= 0 else 1,))
-        return da.map_blocks(rows, number=number, chunks=chunks, dtype=np.float32, meta=np.empty((0, 0), np.float32))
-
+    result = tupi.denoise(scores, views, labels=tupi.Values(range(N_LABELS), scores[:N_LABELS]))
+    chunks = (da.core.normalize_chunks(LARGE, (new,))[0], (1 + N_VIEWS * COLUMNS,))
+    items = da.map_blocks(rows_of, chunks=chunks, dtype=np.float32, meta=np.empty((0, 0), np.float32))
+    later = {name: items[:, 1 + k * COLUMNS : 1 + (k + 1) * COLUMNS] for k, name in enumerate(views)}
     with (
-        LocalCluster(n_workers=1, threads_per_worker=threads, processes=False, dashboard_address=None) as cluster,
-        Client(cluster),
+        LocalCluster(n_workers=threads, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
     ):
-        found = result.predict(lazy(-1)[:, 0], {name: lazy(k) for k, name in enumerate(views)})
-        *took, total = seconds(lambda: float(found.sum().compute()))
+        took, _, total = seconds(lambda: float(result.predict(items[:, 0], later).sum().compute()))
+        workers = [peak for _, peak in client.run(memory).values()]
     assert np.isfinite(total)
-    return {"predict on Dask, s": took, "peak memory, GB": [memory()[1] / 1e9]}
+    return {
+        "predict on Dask, s": [took],
+        "peak memory of a worker, GB": [max(workers) / 1e9],
+        "of the process that calls, GB": [memory()[1] / 1e9],
+    }
+
+
+def rows_of(block_info: Any) -> Any:
+    """Return the items of a block: scores, and all views side by side, as if read from a file."""
+    first, last = block_info[None]["array-location"][0]
+    return np.roll(tile(), first // LARGE, axis=0)[: last - first]
+
+
+@cache
+def tile() -> Any:
+    """Return items that are read again and again: to make others for each block would take as long as to predict."""
+    scores, views = make(LARGE, COLUMNS, "float32", seed=1)
+    return np.column_stack([scores.astype(np.float32), *views.values()])
+
+
+def saved(items: int, threads: int) -> dict[str, Any]:
+    """Return the size of a file of many items, with these and without, and how long it takes to load."""
+    assert thread_count() == threads
+    scores, views = make(items, COLUMNS, "float32")
+    result = tupi.denoise(scores, views, labels=tupi.Values(range(N_LABELS), scores[:N_LABELS]))
+    with tempfile.TemporaryDirectory() as folder:
+        alone = result.save(Path(folder) / "model.npz", items=False)
+        whole = result.save(Path(folder) / "result.npz")
+        wall, used, again = seconds(lambda: tupi.load(alone))
+        some = scores[:NEW], {name: view[:NEW] for name, view in views.items()}
+        assert np.allclose(again.predict(*some), result.predict(*some))
+        sizes = alone.stat().st_size, whole.stat().st_size
+    return {
+        "file without items, MB": [sizes[0] / 1e6],
+        "file with items, MB": [sizes[1] / 1e6],
+        "to load the former, s": [wall, used],
+    }
 
 
 def rank_correlation(first: Any, second: Any) -> float:
@@ -126,10 +158,11 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=50_000, help="how many")
     parser.add_argument("--threads", type=int, default=min(2, available_cores()))
     parser.add_argument("--dask", type=int, help="so many new items on Dask, and nothing else")
+    parser.add_argument("--saved", type=int, help="the file of so many items, and nothing else")
     args = parser.parse_args()
-    options = {"n": args.items} if args.dask is None else {"new": args.dask}
+    options = {"new": args.dask} if args.dask else {"items": args.saved} if args.saved else {"n": args.items}
     found = in_new_process(__spec__.name, args.threads, options)
-    print(f"{args.dask or args.items:,} items                        wall      CPU")
+    print(f"{next(iter(options.values())):,} items                        wall      CPU")
     for name, values in found.items():
         print(f"{name:32s}" + "".join(f"{value:9.4g}" for value in values))
 
@@ -137,6 +170,7 @@ def main() -> None:
 if __name__ == "__main__":
     if len(sys.argv) == 2 and sys.argv[1].startswith("{"):
         asked = json.loads(sys.argv[1])
-        print(json.dumps(on_dask(**asked) if "new" in asked else figures(**asked)))
+        call = on_dask if "new" in asked else saved if "items" in asked else figures
+        print(json.dumps(call(**asked)))
     else:
         main()

@@ -113,7 +113,8 @@ def main() -> None:
         before, after = run(data, seed)
         gains.append(after - before)
         print(f"{data.name} {args.baseline}, seed {seed}: {before:.2f} before, {after:.2f} after ({gains[-1]:+.2f})")
-    print(f"mean gain on held-out items, in points of pairwise accuracy: {np.mean(gains):+.2f}")
+    error = f" ± {np.std(gains, ddof=1) / np.sqrt(len(gains)):.2f}" if len(gains) > 1 else ""
+    print(f"mean gain on held-out items, in points of pairwise accuracy: {np.mean(gains):+.2f}{error}")
 
 
 if __name__ == "__main__":

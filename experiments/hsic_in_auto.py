@@ -15,11 +15,11 @@ from unittest.mock import patch
 
 import numpy as np
 from scipy.stats import ttest_1samp
-from tupi.methods.auto.layout import Layout
 
 import auto
 import tupi
 from tupi.methods.auto.auto import Auto
+from tupi.methods.auto.items import Layout
 from tupi.methods.tupi import Tupi, TupiJoint
 
 COLUMNS = {"tupi": Tupi(), "tupi-joint": TupiJoint()}

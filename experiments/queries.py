@@ -7,7 +7,7 @@ All results of 20 of these queries are labelled. NDCG@10 is the mean over querie
 deviation, as by a predictor that scores each query on its own scale. LightGBM's ranker learns from the same labels,
 with the scores and the view as its features, if it is installed (`pip install "tupi[boost]"`).
 
-    TUPI_DATA=folder python experiments/queries.py [--seeds 10]
+    TUPI_DATA=folder python experiments/queries.py [--seeds 10] [--first 0]
 """
 
 import argparse
@@ -75,10 +75,12 @@ def trial(X, y, query, seed):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=10)
-    seeds = parser.parse_args().seeds
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    options = parser.parse_args()
+    seeds = options.seeds
     data = np.load(Path(os.environ.get("TUPI_DATA", "data")) / "queries.npz")
     X, y, query = data["X"].astype(np.float64), data["y"], data["query"]
-    trials = [trial(X, y, query, seed) for seed in range(seeds)]
+    trials = [trial(X, y, query, seed) for seed in range(options.first, options.first + seeds)]
     told = sum(levels for levels, _ in trials)
     trials = [found for _, found in trials]
     print(f"NDCG@10, per cent, mean over {seeds} seeds; in {told} of them the levels of queries count")

@@ -88,9 +88,10 @@ TABLES = (
 )
 
 
-def gains(table: Table, folder: Path, seed: int, n_labels: int) -> dict[str, float]:
-    """Return the predictor's pairwise accuracy, and the gain with each form of the view, in points."""
-    rows = pd.read_csv(folder / table.file).sample(TRAINING + ITEMS, random_state=seed).reset_index(drop=True)
+def scored(table: Table, folder: Path, seed: int, items: int) -> tuple[np.ndarray, np.ndarray, pd.DataFrame]:
+    """Return at most so many items: what the predictor says of them, the truth, and the columns that it did not see."""
+    rows = pd.read_csv(folder / table.file)
+    rows = rows.sample(min(TRAINING + items, len(rows)), random_state=seed).reset_index(drop=True)
     truth = table.target(rows).to_numpy()
     seen = rows[list(table.seen)]
     predictor = HistGradientBoostingRegressor(max_iter=60, random_state=0)
@@ -99,6 +100,12 @@ def gains(table: Table, folder: Path, seed: int, n_labels: int) -> dict[str, flo
     rest = rows.drop(columns=[*table.seen, *table.unused])[TRAINING:].reset_index(drop=True)
     if table.by_hand is hotel_by_hand:
         rest = rest[[name for name in rest if not is_number(rest[name])]]
+    return scores, truth, rest
+
+
+def gains(table: Table, folder: Path, seed: int, n_labels: int) -> dict[str, float]:
+    """Return the predictor's pairwise accuracy, and the gain with each form of the view, in points."""
+    scores, truth, rest = scored(table, folder, seed, ITEMS)
     labelled = np.random.default_rng(seed).permutation(ITEMS)[:n_labels]
     others = np.setdiff1d(np.arange(ITEMS), labelled)
     found = {"before": 100 * tupi.pairwise_accuracy(scores[others], truth[others])}

@@ -1,11 +1,12 @@
 """Whether the interval of the gain that Teach shows holds the true gain.
 
-Simulated people answer twenty questions each, as the page asks them, and always rightly. Then the interval on the page
-is compared with what the ranking that it is about gains in all pairs. The problems: a view that tells a lot, one that
-tells a little, none that tells anything, and a view that tells of something else than a good predictor does. Where
-`auto` leaves the scores as they are, the page says so, and the gain is zero.
+Simulated people answer 10 to 40 questions each, as the page asks them, and always rightly. Then the interval on the
+page is compared with what the ranking that it is about gains in all pairs. The problems: a view that tells a lot, one
+that tells a little, none that tells anything, and a view that tells of something else than a good predictor does. Where
+`auto` leaves the scores as they are, the page says so, and the gain is zero; with fewer than eight answers about random
+pairs the page shows no interval, and such teachings are counted apart.
 
-    python experiments/teachings.py [--teachings 100] [--answers 20]
+    python experiments/teachings.py [--teachings 200] [--first 0] [--least 10] [--most 40]
 """
 
 from __future__ import annotations
@@ -61,8 +62,8 @@ def problem(kind: str, seed: int) -> tuple[np.ndarray, np.ndarray, dict[str, np.
     return truth, scores, {"told": told, "junk": junk}
 
 
-def teach(kind: str, seed: int, n_answers: int) -> Teaching:
-    """Open a session, answer its questions, and return what it says."""
+def teach(kind: str, seed: int, n_answers: int) -> Teaching | None:
+    """Open a session, answer its questions, and return what it says; None if it shows no interval yet."""
     truth, scores, views = problem(kind, seed)
     with tempfile.TemporaryDirectory() as folder:
         session = Session(Source(scores, views, random_state=seed), Path(folder) / "answers.jsonl")
@@ -84,7 +85,7 @@ def teach(kind: str, seed: int, n_answers: int) -> Teaching:
         finally:
             session.close()
     if said["low"] is None:
-        raise ValueError(said["sentence"])
+        return None
     return Teaching(*(100 * one for one in (said["gain"], said["low"], said["high"], after - before)))
 
 
@@ -98,22 +99,28 @@ def _wait(session: Session, met: Callable[[], object]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--teachings", type=int, default=100)
-    parser.add_argument("--answers", type=int, default=20)
+    parser.add_argument("--teachings", type=int, default=200)
+    parser.add_argument("--first", type=int, default=0, help="the first teaching")
+    parser.add_argument("--least", type=int, default=10, help="answers of one person, at least")
+    parser.add_argument("--most", type=int, default=40, help="and at most")
     args = parser.parse_args()
-    found: dict[str, list[Teaching]] = defaultdict(list)
-    for k in range(args.teachings):
+    found: dict[str, list[Teaching | None]] = defaultdict(list)
+    for k in range(args.first, args.first + args.teachings):
+        n_answers = int(np.random.default_rng([len(KINDS), k]).integers(args.least, args.most + 1))
         kind = KINDS[k % len(KINDS)]
-        found[kind].append(teach(kind, k // len(KINDS), args.answers))
-    print(
-        f"{'the view tells':<16}{'teachings':>10}{'held':>6}{'unchanged':>11}{'true gain':>11}{'said':>8}{'width':>8}"
-    )
+        found[kind].append(teach(kind, k // len(KINDS), n_answers))
+    print("| the view tells | teachings | no interval yet | unchanged | changed | held | true gain | said | width |")
+    print("|---|---|---|---|---|---|---|---|---|")
     for kind, all_of in [*found.items(), ("together", [one for some in found.values() for one in some])]:
-        true, gain = (np.mean([getattr(one, name) for one in all_of]) for name in ("true", "gain"))
-        width = np.mean([one.high - one.low for one in all_of])
-        held = sum(one.holds for one in all_of)
-        unchanged = sum(one.low == one.high for one in all_of)
-        print(f"{kind:<16}{len(all_of):>10}{held:>6}{unchanged:>11}{true:>+11.1f}{gain:>+8.1f}{width:>8.1f}")
+        shown = [one for one in all_of if one is not None]
+        changed = [one for one in shown if one.low < one.high]
+        held = sum(one.holds for one in changed)
+        # Intervals of rankings that stay as they are have no width, and hold the gain because it is zero.
+        assert all(one.holds for one in shown if one.low == one.high)
+        row = [kind, len(all_of), len(all_of) - len(shown), len(shown) - len(changed), len(changed), held]
+        means = [(one.true, one.gain, one.high - one.low) for one in changed] or [(np.nan,) * 3]
+        true, gain, width = np.mean(means, axis=0)
+        print(f"| {' | '.join(map(str, row))} | {true:+.1f} | {gain:+.1f} | {width:.1f} |")
 
 
 if __name__ == "__main__":

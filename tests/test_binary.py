@@ -282,7 +282,10 @@ def test_decisions_need_two_classes_and_costs():
 
 @pytest.mark.parametrize("columns", [1, 3])
 def test_without_labels_classes_stay_as_likely_and_probabilities_as_sure(columns):
-    """Averages over alike items vary less: probabilities came back less sure, and classes rarer or more frequent."""
+    """Averages over alike items vary less: probabilities came back less sure, and classes rarer or more frequent.
+
+    They may be surer, since classes lie further apart (tests/methods/auto/test_surer.py).
+    """
     rng = np.random.default_rng(5)
     logs = np.column_stack(
         [np.zeros(N), 1.5 * SCORES - 1, *([SCORES * 0.5 + rng.normal(size=N)] if columns > 1 else [])]
@@ -291,10 +294,10 @@ def test_without_labels_classes_stay_as_likely_and_probabilities_as_sure(columns
     result = tupi.denoise(before[:, 1] if columns == 1 else before, VIEWS, task="classification")
     assert result.changed
     after = expand(result.predictions) if columns == 1 else result.predictions
-    # Of two classes, probabilities below .001 count as that.
-    np.testing.assert_allclose(after.mean(axis=0), before.mean(axis=0), rtol=1e-6 if columns > 1 else 1e-4)
+    # Of two classes, probabilities below .001 count as that. Those of several become surer after means are restored.
+    np.testing.assert_allclose(after.mean(axis=0), before.mean(axis=0), rtol=0.03 if columns > 1 else 1e-4)
     old, new = (np.log(one) - np.log(one).mean(axis=1, keepdims=True) for one in (before, after))
-    assert new.std() == pytest.approx(old.std(), rel=0.05)
+    assert 0.95 * old.std() < new.std() < 1.3 * old.std()
     assert "Without labels nothing tells how sure the new probabilities may be" in " ".join(result.notes)
 
 

@@ -197,6 +197,7 @@ def test_plot_as_an_image(found, tmp_path, suffix, start):
 def test_plot_as_a_page_that_opens_offline(found, tmp_path):
     pytest.importorskip("plotly")
     page = found.plot(tmp_path / "plot.html").read_text()
+    assert found.plot(tmp_path / "again.html").read_text() == page  # the same input, the same file
     assert "ridge" in page
     assert "gain in pairwise accuracy" in page
     assert 'src="http' not in page

@@ -7,7 +7,7 @@ from scipy.stats import spearmanr
 
 import tupi
 from tests.conftest import make_problem_arrays
-from tupi.methods.auto import auto, growth, labelfree
+from tupi.methods.auto import answers, auto, growth, labelfree
 from tupi.runtime.errors import InputError
 
 TRUTH, SCORES, VIEWS = make_problem_arrays(300)
@@ -134,6 +134,39 @@ def test_more_items_go_on_from_what_is_known(monkeypatch):
     monkeypatch.setattr(growth, "MOST_GROWTH", 1.01)  # so many that anchors are placed anew
     whole = result.update(predictions=scores[later], features=some(later, views))
     np.testing.assert_allclose(whole.predictions, fresh.predictions, atol=1e-9)
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+def test_more_items_with_probabilities_of_two_classes(columns):
+    """The label-free answer got both columns, where it works on one."""
+    truth, scores, views = make_problem_arrays(2600)
+    chances = 1 / (1 + np.exp(-scores))
+    chances = chances if columns == 1 else np.column_stack([1 - chances, chances])
+    labels = tupi.Values(np.arange(40), (truth[:40] > 0).astype(int))
+    first, later = slice(0, 2400), slice(2400, 2600)
+    result = tupi.denoise(chances[first], some(first, views), labels, task="classification")
+    grown = result.update(predictions=chances[later], features=some(later, views)).predictions
+    fresh = tupi.denoise(chances, views, labels, task="classification").predictions
+    assert grown.shape == fresh.shape
+    assert spearmanr(grown.reshape(2600, -1)[:, -1], fresh.reshape(2600, -1)[:, -1])[0] > 0.998
+
+
+def test_more_items_without_any_view_keep_their_predictions():
+    _, scores, views = make_problem_arrays(2600)
+    first, later = slice(0, 2400), slice(2400, 2600)
+    result = tupi.denoise(scores[first], some(first, views))
+    nothing = {name: np.full_like(view, np.nan) for name, view in some(later, views).items()}
+    grown = result.update(predictions=scores[later], features=nothing)
+    np.testing.assert_array_equal(grown.predictions, np.append(result.predictions, scores[later]))
+
+
+@pytest.mark.parametrize("start", [None, values(0, 20)])
+def test_more_labels_do_not_read_the_views_of_all_items_again(monkeypatch, start):
+    result = tupi.denoise(SCORES, VIEWS, start)
+    limited = tupi.denoise(SCORES, VIEWS, start, memory_limit="1GB")  # nothing is kept beside what was counted
+    expected = limited.update(labels=values(20, 30)).predictions
+    monkeypatch.setattr(answers, "answered", lambda *_, **__: pytest.fail("read again"))
+    np.testing.assert_array_equal(result.update(labels=values(20, 30)).predictions, expected)
 
 
 def test_ids_of_more_items():

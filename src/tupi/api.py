@@ -27,9 +27,10 @@ from tupi.inputs.types import Column, DaskClient, Features, Lazy, Table
 from tupi.judging.catalogue import MetricLike, metric_for
 from tupi.judging.evidence import Evidence, judge, judged
 from tupi.judging.metrics import Metric
+from tupi.judging.veto import Veto
 from tupi.methods import make_method
 from tupi.methods.auto.auto import Auto, Fuse, Smooth, relations_of
-from tupi.methods.auto.growth import can_grow, grow, remember
+from tupi.methods.auto.growth import can_grow, grow
 from tupi.methods.base import Fit, Method
 from tupi.methods.saved import SAVED
 from tupi.methods.tupi import Tupi
@@ -175,6 +176,7 @@ def denoise_prepared(
     """Return what `denoise` would for a problem that is ready: whatever was embedded already is used again."""
     problem = prepared.problem
     measured = metric_for(metric, problem)
+    prepared.veto = None if metric is None or measured is None else Veto(measured)
     fit = method.fit(prepared, problem.labels, callback)
     final = fit.predictions(prepared)
     accepted = not np.array_equal(final, problem.initial)
@@ -298,8 +300,6 @@ class Run:
         if predictions is not None or features is not None:
             prepared = self._grown(predictions, features)
         if labels is not None:
-            if isinstance(self.method, Auto):
-                remember(prepared)
             prepared = prepared.relabelled(with_more_labels(prepared.problem, labels))
         return denoise_prepared(prepared, self.method, metric=self.asked)
 

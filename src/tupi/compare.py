@@ -19,6 +19,7 @@ from tupi.inputs.types import Column, Features, Table
 from tupi.judging.catalogue import MetricLike, metric_for
 from tupi.judging.evidence import MIN_LABELS, N_REPEATS, amount, judge, noun_of
 from tupi.judging.metrics import Metric
+from tupi.judging.veto import Veto
 from tupi.methods import make_method
 from tupi.methods import methods as method_names
 from tupi.methods.base import Method, check_positive
@@ -136,10 +137,11 @@ def compare(
         raise InputError(f"labels: found {size}; accepted: at least {MIN_LABELS}, since labels judge the methods.")
     measured = metric_for(metric, problem)
     assert measured is not None  # there are labels
+    veto = None if metric is None else Veto(measured)
     rows = []
     for name, method in chosen.items():
         part(name)
-        judged = _judged(method, problem, problem.labels, n_repeats, random_state, measured, progress)
+        judged = _judged(method, problem, problem.labels, n_repeats, random_state, measured, veto, progress)
         rows.append({"method": name} | judged)
     beside = dict.fromkeys(column for row in rows for column in row if column not in COLUMNS)
     table = pd.DataFrame(rows, columns=[*COLUMNS, *beside])
@@ -167,10 +169,12 @@ def _judged(
     n_repeats: int,
     random_state: int,
     metric: Metric[Any],
+    veto: Veto | None,
     progress: Progress,
 ) -> dict[str, Any]:
     """Return a method's row of the table. Nothing is shared between methods, so that each pays its own time."""
     prepared = Prepared(problem, random_state, progress)
+    prepared.veto = veto
     start = time.perf_counter()
     try:
         progress("Fitting to all labels")

@@ -53,7 +53,11 @@ def test_what_was_understood_is_said(folder):
     short = run(*words)
     assert "Columns of features by kind: 2 number, 1 category (see --verbose)." in short.stdout
     outcome = run(*words, "--verbose")
-    assert f"rooms.csv: {N} rows, 4 columns, separated by semicolons, Latin-1 (Windows-1252)." in outcome.stderr
+    understood = f"rooms.csv: {N} rows, 4 columns, separated by semicolons, Latin-1 (Windows-1252)."
+    assert understood in outcome.stderr
+    assert f"scores.csv: {N} rows" in outcome.stderr
+    assert understood in short.stderr, "a guess that may be wrong is always said"
+    assert "scores.csv" not in short.stderr
     assert "What became of each column" in outcome.stdout
     facts = json.loads(run(*words, "--json").stdout)
     assert [column["kind"] for column in facts["columns"]] == ["number", "category", "number"]

@@ -143,7 +143,11 @@ class Running:
     def end(self, by: signal.Signals) -> tuple[int, str]:
         """Send a signal to the command alone, as a supervisor does; return its exit code and what it said."""
         self.process.send_signal(by)
-        self.process.communicate(timeout=LONGEST)
+        try:
+            self.process.communicate(timeout=LONGEST)
+        except subprocess.TimeoutExpired:
+            self.process.kill()  # which its exit code tells, where no kill was meant
+            self.process.communicate()
         with self.errors:
             self.errors.seek(0)
             return self.process.returncode, self.errors.read()

@@ -35,7 +35,7 @@ def test_views_in_files_are_relative_when_they_are_read(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     rows, groups = rng.normal(size=(300, 4)), np.arange(300) // 7
     np.save(tmp_path / "view.npy", rows)
-    monkeypatch.setattr("tupi.inputs.views.IN_MEMORY", 0)
+    monkeypatch.setattr("tupi.inputs.features.IN_MEMORY", 0)
     views = [
         make_problem(rows[:, 0], {"view": one}, groups=groups).views[0] for one in (rows, str(tmp_path / "view.npy"))
     ]

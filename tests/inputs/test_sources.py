@@ -68,7 +68,7 @@ def test_denoise_gives_the_same_from_files_and_under_a_limit(tmp_path, monkeypat
     expected = tupi.denoise(scores, views, method="tupi", lam=0.4, sigma_w2=0.1, n_iter=4)
     for name, values in views.items():
         np.save(tmp_path / f"{name}.npy", values)
-    monkeypatch.setattr("tupi.inputs.views.IN_MEMORY", 0)
+    monkeypatch.setattr("tupi.inputs.features.IN_MEMORY", 0)
     paths = {name: tmp_path / f"{name}.npy" for name in views}
     for features, limit in ((paths, None), (paths, "50MB"), (views, "50MB")):
         result = tupi.denoise(scores, features, method="tupi", lam=0.4, sigma_w2=0.1, n_iter=4, memory_limit=limit)
@@ -164,7 +164,7 @@ def test_sparse_matrices_are_views_like_dense_ones(form, monkeypatch):
     np.testing.assert_allclose(
         found.predict(scores[:3], {"counts": given.tocsr()[:3]}), expected.predict(scores[:3], {"counts": dense[:3]})
     )
-    monkeypatch.setattr("tupi.inputs.views.IN_MEMORY", 0)  # rows are read when they are asked for
+    monkeypatch.setattr("tupi.inputs.features.IN_MEMORY", 0)  # rows are read when they are asked for
     np.testing.assert_allclose(tupi.denoise(scores, {"counts": given}).predictions, expected.predictions, atol=1e-9)
 
 

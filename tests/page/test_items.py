@@ -137,6 +137,40 @@ def test_a_value_is_asked_for_and_the_mean_counts(begin: Callable[..., Session])
             session.answer("ann", "wrong", {"item": 0, "value": wrong})
 
 
+def test_the_metric_that_was_asked_for_judges(begin: Callable[..., Session], tmp_path: Path) -> None:
+    known = tupi.Values(np.arange(40), VALUE[:40])
+    session = begin(PREDICTED, {"view": VALUE_VIEW}, labels=known, task="regression", metric="mae")
+    expected = tupi.denoise(PREDICTED, {"view": VALUE_VIEW}, known, task="regression", metric="mae").evidence
+    assert expected is not None
+    look_at(session, Look(method="auto", t=1))
+    found = session.found("auto")
+    assert found is not None
+    assert found["evidence"]["metric"] == "MAE"
+    assert found["evidence"]["after"] == pytest.approx(expected.after)
+    assert (found["evidence"]["unit"], found["evidence"]["factor"]) == ("", 1)
+    session.decide("auto", "file", Look())
+    wait(session, lambda: not session.decider.running)
+    facts = session.decider.facts() or {}
+    assert facts["evidence"]["metric"] == "MAE"
+    assert "--metric mae" in facts["command"]
+    assert "metric='mae'" in facts["python"]
+    with pytest.raises(InputError, match=r"^metric: found 'auc', which does not fit here"):
+        begin(PREDICTED, {"view": VALUE_VIEW}, labels=known, task="regression", metric="auc")
+
+
+def test_answers_about_pairs_judge_by_pairs(begin: Callable[..., Session]) -> None:
+    session = begin(PREDICTED, {"view": VALUE_VIEW}, metric="ndcg@10")
+    for k in range(20):
+        asked = session.question("ann")["question"]
+        left, right = asked["left"]["item"], asked["right"]["item"]
+        session.teacher.answer("ann", left, right, "left" if VALUE[left] > VALUE[right] else "right", str(k))
+    session.decide("auto", "answers", Look())
+    wait(session, lambda: not session.decider.running)
+    facts = session.decider.facts() or {}
+    assert facts["evidence"] is not None
+    assert "--metric" not in facts["command"]
+
+
 def test_skipping_and_undoing_one_item(begin: Callable[..., Session]) -> None:
     session = begin(PREDICTED, {"view": VALUE_VIEW}, task="regression")
     skipped = session.question("ann")["question"]["item"]["item"]

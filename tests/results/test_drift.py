@@ -116,7 +116,7 @@ def test_numbers_far_from_zero_keep_their_differences():
 
 @pytest.mark.parametrize("kind", ["npy", "parquet"])
 def test_views_in_files_are_sampled_and_compared(kind, tmp_path, monkeypatch):
-    monkeypatch.setattr("tupi.inputs.views.IN_MEMORY", 0)
+    monkeypatch.setattr("tupi.inputs.features.IN_MEMORY", 0)
     for name, rows in {"old": OLD["near"], "new": NEW["near"]}.items():
         if kind == "npy":
             np.save(tmp_path / f"{name}.npy", rows)

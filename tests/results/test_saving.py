@@ -26,12 +26,18 @@ FACTS = {  # the first predictions, what the labels were, and the classes, as th
     "format2_unlabelled": ([-1.72188319, -1.33939597, -0.74146737], None, None),
     "format2_regression": ([-0.80660512, -1.40105159, -0.35582483], "label", None),
     "format2_classes": ([0.94516724, 0.05357073, 0.00126203], "label", ("cat", "dog", "owl")),
+    "format2_trees": ([-0.66296707, -0.726299, -0.22349028], "label", None),
+    "format2_tupi": ([-1.11317987, -1.11881165, -0.61807622], "label", None),
+    "format2_chances": ([0.02383025, 0.02321735, 0.02327877], "label", (0, 1)),
+    "format2_groups": ([-0.70474948, -0.79273322, -0.51540678], "label", None),
 }
+SIXTY = ("trees", "tupi", "chances", "groups")  # kinds with so many items; the others have 24
 NEW_VIEWS = {  # of three items that came later
     "color": pd.DataFrame({"shade": ["dark", "dark", "light"], "depth": [0.16, 0.43, -1.62]}),
     "größe": pd.DataFrame({"h": [-0.79, 0.56, -1.84], "w": [0.41, 0.39, -1.06]}),
 }
 NEW_SCORES = np.array([0.145, 0.157, -0.484])
+NEW_PROBABILITIES = np.array([0.5362, 0.5392, 0.3813])
 NEW_CHANCES = np.array([[0.1558, 0.566, 0.2782], [0.1516, 0.5642, 0.2842], [0.4594, 0.4743, 0.0663]])
 FORESEEN = {  # what each file said of them when it was written
     "format2_values": [-0.04307526, 0.52435467, -2.09088664],
@@ -39,6 +45,10 @@ FORESEEN = {  # what each file said of them when it was written
     "format2_unlabelled": [0.43141641, 0.55479533, -0.99131044],
     "format2_regression": [0.2145184, 0.6396192, -1.32902714],
     "format2_classes": [0.0423956, 0.6858829, 0.2717215],
+    "format2_trees": [1.98068474, 2.20528761, -0.90405519],
+    "format2_tupi": [0.16249303, 0.15735215, -0.52724308],
+    "format2_chances": [0.97394276, 0.98801949, 0.02382333],
+    "format2_groups": [-0.23980035, -0.11583614, -0.8157219],
 }
 
 
@@ -55,7 +65,7 @@ def test_results_of_every_format_are_read(name, tmp_path):
     assert result.classes == classes
     assert (result.evidence and result.evidence.noun) == noun
     assert list(result.dependence.index) == ["color", "größe"]
-    assert len(result.to_frame()) == 24
+    assert len(result.to_frame()) == (60 if name.endswith(SIXTY) else 24)
     again = tupi.load(result.save(tmp_path / "again.npz"))
     np.testing.assert_array_equal(again.predictions, result.predictions)
 
@@ -63,11 +73,12 @@ def test_results_of_every_format_are_read(name, tmp_path):
 @pytest.mark.parametrize("name", FORESEEN)
 def test_models_of_every_format_predict_as_they_did(name, tmp_path):
     result = tupi.load(SAVED / f"{name}.npz")
-    predictions = NEW_CHANCES if result.classes else NEW_SCORES
-    new = result.predict(predictions, NEW_VIEWS)
+    predictions = {None: NEW_SCORES, (0, 1): NEW_PROBABILITIES}.get(result.classes, NEW_CHANCES)
+    given = {"groups": [0, 0, 1]} if name == "format2_groups" else {}
+    new = result.predict(predictions, NEW_VIEWS, **given)
     np.testing.assert_allclose(new.ravel()[:3], FORESEEN[name], atol=1e-6)
     again = tupi.load(result.save(tmp_path / "again.npz"))
-    np.testing.assert_allclose(again.predict(predictions, NEW_VIEWS), new, atol=1e-9)
+    np.testing.assert_allclose(again.predict(predictions, NEW_VIEWS, **given), new, atol=1e-9)
     with pytest.raises(InputError, match="update: found a result that was loaded"):
         result.update(labels=[1.0])
 

@@ -71,3 +71,27 @@ def test_workers_of_a_killed_run_end(tmp_path):
     while not all(is_gone(worker) for worker in workers) and time.monotonic() < end:
         time.sleep(0.1)
     assert all(is_gone(worker) for worker in workers)
+
+
+INTERRUPTED = """
+import sys, time
+from pathlib import Path
+from tupi.research.experiments import runner
+runner._work = lambda job, store: (Path(store).touch(), time.sleep(1.0), "")[-1]
+if __name__ == "__main__":
+    with runner._pool(2) as pool:
+        pool.submit(runner._work_through, range(1000), sys.argv[1])
+        while not Path(sys.argv[1]).exists():
+            time.sleep(0.01)
+        print("interrupted", flush=True)
+        raise KeyboardInterrupt
+"""
+
+
+def test_an_interrupted_run_waits_for_the_running_cells_alone(tmp_path):
+    """It once waited for all cells of a trial, which takes minutes."""
+    (tmp_path / "parent.py").write_text(INTERRUPTED)
+    words = [sys.executable, tmp_path / "parent.py", tmp_path / "begun"]
+    ended = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)  # all would take 1,000
+    assert ended.stdout == "interrupted\n"
+    assert "KeyboardInterrupt" in ended.stderr

@@ -214,12 +214,25 @@ class Memory(Home):
         The rows of the views that are items here.
     size : int, optional
         Items in a block.
+    first : ndarray of int, optional
+        Bounds of blocks that the first items are in already; these stay as they are, and the others follow.
     """
 
-    def __init__(self, views: Sequence[View], items: NDArray[np.int64], size: int | None = None) -> None:
+    def __init__(
+        self,
+        views: Sequence[View],
+        items: NDArray[np.int64],
+        size: int | None = None,
+        first: NDArray[np.int64] | None = None,
+    ) -> None:
         self._views, self._items, self.n_views = views, items, len(views)
         size = size or max(BLOCK, min(LARGEST, len(items) // BLOCKS))
-        self.bounds = np.append(np.arange(0, len(items), size), len(items))
+        known = np.zeros(1, np.int64) if first is None else first
+        self.bounds = np.concatenate([known[:-1], np.arange(known[-1], len(items), size), [len(items)]])
+
+    def after(self, n: int) -> Memory:
+        """Return the items that come after the first n, where a block begins."""
+        return Memory(self._views, self._items[n:], first=self.bounds[self.bounds >= n] - n)
 
     def _pass(self, function: Callable[..., Any], kept: tuple[Kept, ...], common: dict[str, Any]) -> Iterator[Any]:
         def call(k: int) -> Any:

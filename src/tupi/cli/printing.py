@@ -29,6 +29,7 @@ from tupi.runtime.json_values import plain
 if TYPE_CHECKING:  # the demonstration's rankers and data, and Dask, are of no use to other commands
     from tupi.research.demo import Demo
 
+USUAL = "separated by commas, UTF-8."  # how text files are read that need no mention
 CHOSEN = ("lam", "sigma_w2", "n_iter", "kernel")  # settings that people ask about first
 
 
@@ -108,17 +109,16 @@ def print_reading(sentences: Sequence[str]) -> None:
 def print_summary(result: Denoised, inputs: Inputs, written: dict[str, str], verbose: bool = False) -> None:
     """Print what a person wants to know about a run; what changed, whether labels confirm it and what to do is last.
 
-    How files were read and columns encoded is told if ``verbose``.
+    How files were read and columns encoded is told if ``verbose``; of text files that are not the usual ones, always.
     """
     console = Console(highlight=False)
     chosen = [f"{name}={_short(result.params[name])}" for name in CHOSEN if name in result.params]
     settings = f" ({', '.join(chosen)})" if chosen else ""
     console.print(f"{len(result.initial):,} items, method {result.method}{settings}", markup=False)
     console.print(_views_table(result))
-    if verbose:
-        print_reading(inputs.understood)
-        if len(result.columns):
-            console.print(_columns_table(result.columns))
+    print_reading([one for one in inputs.understood if verbose or ("separated by" in one and not one.endswith(USUAL))])
+    if verbose and len(result.columns):
+        console.print(_columns_table(result.columns))
     done, _, judgement = summary(result)
     encoded = "" if verbose else _encoded(result.columns)
     wrote = f"Wrote {', '.join(written.values())}."

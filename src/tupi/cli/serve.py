@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import webbrowser
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import click
 
 from tupi.cli.denoise import parsed_settings
 from tupi.cli.inputs import input_options
+from tupi.cli.options import metric_option
 from tupi.inputs.files import InputFiles
 from tupi.runtime.errors import InputError
 
@@ -29,6 +31,7 @@ Examples:
 
 @click.command(epilog=EXAMPLE)
 @input_options(required=False)
+@metric_option
 @click.option("--method", default="auto", show_default=True, help="The method to look at first.")
 @click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the paper's method; repeat for more."
@@ -45,6 +48,7 @@ Examples:
 def serve(
     files: InputFiles,
     method: str,
+    metric: str | None,
     task: str,
     settings: tuple[str, ...],
     impute: str | None,
@@ -88,6 +92,7 @@ def serve(
         file = Path(answers) if answers else Path(files.scores.partition(".npz:")[0]).parent / "answers.jsonl"
     if not file.parent.is_dir():
         raise InputError(f"--answers: there is no folder {file.parent}; accepted: a file in a folder that exists.")
+    source = replace(source, metric=metric)
     base, first = _first(method, parsed_settings(settings))
     logging.basicConfig(format="tupi: %(message)s", level=logging.WARNING)
     session = Session(source, file, base, first, method=method)
@@ -117,8 +122,6 @@ def _check_packages() -> None:
 
 
 def _demo_source(seed: int) -> Source:
-    from dataclasses import replace
-
     from tupi.page.demo_files import ABOUT, write_demo_files
     from tupi.page.source import read_source
 
@@ -128,8 +131,6 @@ def _demo_source(seed: int) -> Source:
 
 def _first(method: str, params: dict[str, Any]) -> tuple[Tupi, Look | None]:
     """Return the settings without a slider, and where the sliders begin if that was said."""
-    from dataclasses import replace
-
     from tupi.methods import make_method
     from tupi.methods.tupi import Tupi
     from tupi.page.looks import LAST, Look

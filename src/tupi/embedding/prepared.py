@@ -25,6 +25,7 @@ from scipy.special import softmax
 
 from tupi.embedding.embedding import Embedding, EmbeddingOptions, GaussianFeatures, embed, exact_kernel
 from tupi.embedding.neighbors import shared_distances
+from tupi.inputs.labels import Labels
 from tupi.inputs.problem import (
     Problem,
 )
@@ -32,6 +33,7 @@ from tupi.runtime.compiling import COMPILING, is_compiled
 
 Progress = Callable[[str], None]
 Array = NDArray[np.float64]
+Veto = Callable[[Problem, Labels, NDArray[np.int64], Array], str | None]
 
 
 def silent(message: str) -> None:
@@ -68,6 +70,9 @@ class Prepared:
         How to undo that: ``f * scale + shift``.
     features : callable
         Makes the features of a view from a sample of its rows; problems with views in common may share them.
+    veto : callable, optional
+        What a guard asks before new predictions come back, see `tupi.judging.veto.Veto`; None unless a metric was asked
+        for.
     """
 
     features: Callable[[NDArray[np.float64], EmbeddingOptions], GaussianFeatures] = staticmethod(GaussianFeatures)
@@ -81,6 +86,7 @@ class Prepared:
     ) -> None:
         self.problem, self.random_state, self.progress = problem, random_state, progress
         self.memory_limit = memory_limit
+        self.veto: Veto | None = None
         self.items: NDArray[np.int64] = np.flatnonzero(problem.covered)
         self.f: NDArray[np.float64]
         self.f, self.scale, self.shift = standardize(problem.columns, problem.covered)

@@ -19,7 +19,7 @@ from tupi.inputs.labels import Labels, Pairs
 from tupi.methods import make_method
 from tupi.methods.tupi import Tupi
 from tupi.page.fits import decided
-from tupi.page.frames import in_words
+from tupi.page.frames import facts_of, in_words
 from tupi.page.knowledge import NOTHING, Known
 from tupi.page.lanes import Lane, Piece, Signal
 from tupi.page.looks import Look
@@ -132,7 +132,8 @@ class Decider:
     def _run(self, plan: Plan) -> None:
         try:
             method = make_method(plan.method, plan.params)
-            result = decided(self._prepared, method, plan.known, self._watch, self._say)
+            metric = self._source.asked(plan.known.labels)
+            result = decided(self._prepared, method, plan.known, self._watch, self._say, metric)
             if self._stop:
                 self.error = "Stopped."
             else:
@@ -160,9 +161,6 @@ class Decider:
         if self.decision is None:
             return None
         plan, result = self.decision.plan, self.decision.result
-        evidence = None if result.evidence is None else asdict(result.evidence) | {"gain": result.evidence.gain}
-        if evidence is not None:
-            evidence = plain(evidence)
         return {
             "number": self.number,
             "method": result.method,
@@ -172,7 +170,7 @@ class Decider:
             "changed": result.changed,
             "summary": summary(result),
             "verdict": asdict(verdict(result)),
-            "evidence": evidence,
+            "evidence": None if result.evidence is None else facts_of(result.evidence),
             "notes": list(result.notes),
             "params": plain(result.params),
             "downloads": self.downloads(),
@@ -231,11 +229,15 @@ class Decider:
 
     def _python(self) -> str:
         assert self.decision is not None
-        return self._source.python(self._labels_path(), self.decision.plan.method, self.decision.plan.params)
+        plan = self.decision.plan
+        return self._source.python(self._labels_path(), plan.method, plan.params, self._source.asked(plan.known.labels))
 
     def _command(self) -> str:
         assert self.decision is not None
-        return self._source.command(self._labels_path(), self.decision.plan.method, self.decision.plan.params)
+        plan = self.decision.plan
+        return self._source.command(
+            self._labels_path(), plan.method, plan.params, self._source.asked(plan.known.labels)
+        )
 
 
 def labels_table(labels: Labels, names: list[str] | None, result: Denoised) -> pd.DataFrame:

@@ -11,6 +11,7 @@ import pandas as pd
 from tupi.algorithm.trajectory import Watch
 from tupi.api import Run, denoise_prepared
 from tupi.embedding.prepared import Prepared, Progress
+from tupi.inputs.labels import Values
 from tupi.judging.evidence import Evidence
 from tupi.methods import make_method
 from tupi.methods.base import Fit, Method
@@ -49,10 +50,16 @@ class Fits:
     ----------
     prepared : Prepared
         The problem without labels. What was computed of it is used again, so that more labels cost little.
+
+    Attributes
+    ----------
+    metric : str or None
+        What a gain is told in, as long as values judge it.
     """
 
     def __init__(self, prepared: Prepared) -> None:
         self._prepared = prepared
+        self.metric: str | None = None
         self._lock = threading.Lock()
         self._locks: dict[tuple[str, str], threading.Lock] = {}
         self._kept: dict[tuple[str, str], tuple[Known, Any]] = {}
@@ -90,7 +97,8 @@ class Fits:
         return result.view_gains
 
     def _denoise(self, name: str, known: Known) -> Denoised:
-        result = denoise_prepared(self._relabelled(known), make_method(name, {}))
+        metric = self.metric if isinstance(known.labels, Values) else None
+        result = denoise_prepared(self._relabelled(known), make_method(name, {}), metric=metric)
         return with_evidence(result, None) if known.n_answers else result
 
     def _judge(self, name: str, known: Known, result: Denoised) -> Evidence:
@@ -116,13 +124,18 @@ class Fits:
 
 
 def decided(
-    prepared: Prepared, method: Method, known: Known, watch: Watch | None = None, progress: Progress | None = None
+    prepared: Prepared,
+    method: Method,
+    known: Known,
+    watch: Watch | None = None,
+    progress: Progress | None = None,
+    metric: str | None = None,
 ) -> Denoised:
     """Return a result whose evidence comes, if there are answers, from those about random pairs alone."""
     seen = Relabelled(prepared, known.labels)
     if progress is not None:
         seen.progress = progress
-    result = denoise_prepared(seen, method, watch)
+    result = denoise_prepared(seen, method, watch, metric)
     if not known.n_answers:
         return result
     seen.progress("Judging by the answers about random pairs")

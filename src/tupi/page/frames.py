@@ -8,12 +8,16 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tupi.judging.catalogue import words_of
+from tupi.judging.evidence import Evidence
 from tupi.runtime.errors import InputError
+from tupi.runtime.json_values import plain
 
 TYPES = {"f4": "<f4", "i4": "<i4", "u1": "u1"}
 KINDS = {"f": "f4", "i": "i4", "u": "u1"}
@@ -82,3 +86,9 @@ def in_words(problem: Exception) -> str:
     if isinstance(problem, MemoryError):
         return "There is not enough memory for this."
     return "This could not be computed; the terminal that runs tupi serve says why."
+
+
+def facts_of(evidence: Evidence) -> dict[str, Any]:
+    """Return what the page shows of evidence, with the words in which its metric is told."""
+    words = words_of(evidence.metric)
+    return plain(asdict(evidence) | {"gain": evidence.gain, "unit": words.unit, "factor": words.factor})

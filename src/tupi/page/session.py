@@ -14,7 +14,7 @@ from tupi import __version__
 from tupi.embedding.embedding import KERNELS
 from tupi.inputs.labels import Pairs, Values
 from tupi.inputs.problem import make_problem
-from tupi.judging.catalogue import words_of
+from tupi.judging.catalogue import metric_for, words_of
 from tupi.judging.metrics import Words, usual_metrics
 from tupi.methods import METHODS, methods
 from tupi.methods.tupi import Tupi
@@ -22,7 +22,7 @@ from tupi.methods.worth import EXPLAINS
 from tupi.page.answers import AnswerFile
 from tupi.page.decider import Decider, plan_for
 from tupi.page.explorer import MAP_STEPS, Explorer
-from tupi.page.frames import encode, text, text_arrays, whole
+from tupi.page.frames import encode, facts_of, text, text_arrays, whole
 from tupi.page.item_teacher import ClassTeacher, ValueTeacher
 from tupi.page.lanes import Signal
 from tupi.page.looks import LAMS, LAST, WIDTHS, Look, columns_of
@@ -79,6 +79,7 @@ class Session:
             source.predictions, source.features, source.labels, source.task, source.impute, source.groups
         )
         self._file_labels = known.labels
+        metric_for(source.metric, known)  # complains
         # Two classes that no label names yet have to be called something by whoever is asked.
         classes = (0, 1) if known.binary and known.classes is None else known.classes
         self.problem = replace(known, labels=None, classes=classes)
@@ -89,6 +90,7 @@ class Session:
         )
         prepared = Locked(self.problem, source.random_state)
         self.explorer = Explorer(Trails(prepared, memory), self.base, self.signal, lams, widths)
+        self.explorer.fits.metric = source.metric
         self.panel = Panel(source, self.explorer, self.names)
         self.teacher = self._teacher(Path(answers))
         self.decider = Decider(source, prepared, self.names, self.signal)
@@ -235,7 +237,7 @@ class Session:
             "judged": found.judged,
             "changed": found.result.changed,
             "verdict": None if said is None else asdict(said),
-            "evidence": None if evidence is None else plain(asdict(evidence) | {"gain": evidence.gain}),
+            "evidence": None if evidence is None else facts_of(evidence),
             "meaning": None if evidence is None else MEANINGS.get(evidence.metric),
         }
 
@@ -251,7 +253,7 @@ class Session:
         table = result.dependence.assign(weight=result.weights.iloc[-1] if result.changed else np.nan)
         worths = self.explorer.fits.worth(method, known[1].known, asked=worth)
         if worths is not None:
-            words = words_of(self._metric())
+            words = words_of(self._metric() if result.evidence is None else result.evidence.metric)
             said = np.array([in_units(row, words) for row in worths.itertuples()], dtype=object)
             table = table.join(worths.assign(worth=said))
         return [

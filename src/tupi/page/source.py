@@ -12,6 +12,7 @@ import pandas as pd
 
 from tupi.inputs.files import InputFiles, read_table
 from tupi.inputs.files.reading import is_table
+from tupi.inputs.labels import Labels, Values
 from tupi.page.pictures import Pictures, find_pictures
 from tupi.runtime.errors import InputError
 
@@ -51,6 +52,8 @@ class Source:
         The group of each item, as for `tupi.denoise`.
     group_name : str
         What groups are called.
+    metric : str or None
+        What a gain is told in, as for `tupi.denoise`, as long as values judge it.
     about : str
         What the items are, and what their scores mean, in a sentence or two; empty if nobody said so.
     """
@@ -68,8 +71,13 @@ class Source:
     groups: Any = None
     group_name: str = "group"
     about: str = ""
+    metric: str | None = None
 
-    def python(self, labels: str | None, method: str, params: Mapping[str, Any]) -> str:
+    def asked(self, labels: Labels | None) -> str | None:
+        """Return the metric that was asked for, if these labels can judge by it."""
+        return self.metric if isinstance(labels, Values) else None
+
+    def python(self, labels: str | None, method: str, params: Mapping[str, Any], metric: str | None = None) -> str:
         """Return a Python script that repeats a result; ``labels`` names a file of labels to use."""
         origin = self._origin()
         arguments = [repr(origin.scores), "{" + "".join(f"\n        {k!r}: {v!r}," for k, v in origin.features.items())]
@@ -91,7 +99,8 @@ class Source:
         ]
         listed = "".join(f"\n    {argument}," for argument in arguments)
         groups = "" if self.groups is None else "\n    groups=inputs.groups,"
-        settings = "".join(f"\n    {name}={value!r}," for name, value in params.items())
+        settings = "" if metric is None else f"\n    metric={metric!r},"
+        settings += "".join(f"\n    {name}={value!r}," for name, value in params.items())
         return (
             "import tupi\nfrom tupi.inputs.files import read_inputs\nfrom tupi.results.writing import write_result\n\n"
             f"inputs = read_inputs({listed}\n)\n"
@@ -101,7 +110,7 @@ class Source:
             'write_result(result, "better.csv")\n'
         )
 
-    def command(self, labels: str | None, method: str, params: Mapping[str, Any]) -> str:
+    def command(self, labels: str | None, method: str, params: Mapping[str, Any], metric: str | None = None) -> str:
         """Return the command line that repeats a result."""
         origin = self._origin()
         words = ["tupi", "denoise", origin.scores]
@@ -116,6 +125,7 @@ class Source:
             ("--impute", self.impute),
             ("--duplicates", origin.duplicates),
             ("--method", method),
+            ("--metric", metric),
         ):
             if value:
                 words += [option, value]

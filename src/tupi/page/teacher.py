@@ -6,7 +6,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,10 +15,10 @@ from tupi.inputs.labels import Labels
 from tupi.judging.evidence import Evidence
 from tupi.page.answers import AnswerFile, Said
 from tupi.page.explorer import Explorer
+from tupi.page.frames import facts_of
 from tupi.page.knowledge import NOTHING, Counted, Known
 from tupi.page.lanes import Lane, Piece, Signal
 from tupi.results.result import Denoised
-from tupi.runtime.json_values import plain
 
 MAX_PENDING = 1_000  # raters with an open question
 
@@ -205,8 +205,7 @@ class Teacher(ABC):
         with self._lock:
             if self._evidence is None:
                 return None
-            facts = asdict(self._evidence) | {"gain": self._evidence.gain, "current": self._judged == self._changes}
-        return plain(facts)
+            return facts_of(self._evidence) | {"current": self._judged == self._changes}
 
     def _next_judgement(self) -> Piece | None:
         with self._lock:

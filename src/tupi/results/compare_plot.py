@@ -116,5 +116,5 @@ def _page(gains: pd.DataFrame, axis: str, title: str) -> str:
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
         template="plotly_white",
     )
-    page = figure.to_html(include_plotlyjs=True, full_html=True, config={"displaylogo": False})
+    page = figure.to_html(include_plotlyjs=True, full_html=True, config={"displaylogo": False}, div_id="gains")
     return page.replace("<head>", f"<head><title>{escape(title)}</title>", 1)

@@ -7,8 +7,12 @@ from scipy.special import expit, logit
 from sklearn.metrics import log_loss, roc_auc_score
 
 import tupi
+from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Values
+from tupi.inputs.problem import make_problem
+from tupi.methods.auto.auto import label_free_of, scale_of
 from tupi.methods.auto.class_answers import HEIGHT_SD, LOG_SLOPE_SD, fitted_line
+from tupi.methods.auto.fitting import fitted
 
 
 def stale(seed, n=1500):
@@ -79,3 +83,42 @@ def test_one_certain_item_does_not_outweigh_all_others():
         for q in (p, sure)
     ]
     assert areas[1] > areas[0] - 0.01
+
+
+def weak(seed, n=600):
+    """Return probabilities of a model that knows little of what a view tells, and the truth."""
+    rng = np.random.default_rng(seed)
+    cause = rng.normal(size=(n, 2))
+    truth = (cause.sum(axis=1) + rng.logistic(size=n) > 1).astype(int)
+    return (
+        expit(0.15 * cause[:, 0] + 0.5 * rng.normal(size=n)),
+        truth,
+        {"cause": cause, "junk": rng.normal(size=(n, 2))},
+    )
+
+
+def test_twenty_labels_are_taken_for_labels_of_these_items():
+    """Zeros and ones correlate less than values do with predictions that did not see them."""
+    gains = []
+    for seed in range(4):
+        p, truth, views = weak(seed)
+        told = Values(np.arange(20), truth[:20])
+        found = tupi.denoise(p, views, labels=told, task="classification").predictions
+        gains.append(roc_auc_score(truth[20:], found[20:]) - roc_auc_score(truth[20:], p[20:]))
+    assert min(gains) >= 0
+    assert np.mean(gains) > 0.09
+
+
+def test_labels_agree_as_far_as_pairs_that_were_left_out_are_right():
+    p, truth, views = weak(0)
+    prepared = Prepared(make_problem(p, views, Values(np.arange(24), truth[:24]), "classification"))
+    answer = fitted(label_free_of(prepared), Values(np.arange(24), truth[:24]), scale_of(prepared))
+    ones, right = truth[answer.rows], answer.fused.left_out.differences > 0
+    area = right[np.ix_(ones == 1, ones == 0)].mean()
+    correlation, size = answer.agreement()
+    assert correlation == pytest.approx(np.sin(np.pi * (area - 0.5)))
+    areas = [
+        np.mean(np.subtract.outer(*np.split(np.random.default_rng(k).permutation(24), [ones.sum()])) > 0)
+        for k in range(4000)
+    ]
+    assert 1 / (size - 3) == pytest.approx(np.pi**2 * np.var(areas), rel=0.1)  # of labels in any order

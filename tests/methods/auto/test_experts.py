@@ -190,3 +190,22 @@ def test_few_labels_grow_no_trees(monkeypatch):
     for m in (LEAST_FOR_TREES - 1, LEAST_FOR_TREES):
         with_experts(*setting(scores, views, truth, np.arange(m)))
     assert counts == [2, 2, 3, 3]
+
+
+def test_trees_are_judged_by_whole_groups(monkeypatch):
+    """Results of one query are alike: whoever saw some of them knows too much of the others."""
+    truth, scores, views = steps()
+    folds = []
+
+    def watched(columns, z, fold):
+        folds.append(fold)
+        return np.zeros(len(z))
+
+    monkeypatch.setattr(fitting.trees, "left_out", watched)
+    base, fused, z = setting(scores, views, truth, np.arange(60))
+    groups = np.random.default_rng(0).integers(0, 12, 60)
+    with_experts(base, replace(fused, groups=groups), z)
+    assert all(len(set(folds[0][groups == one])) == 1 for one in range(12))
+    assert len(set(folds[0])) > 1
+    with_experts(base, replace(fused, groups=groups % 2), z)  # of two groups, none can be left out
+    assert len(set(folds[1][groups % 2 == 0])) > 1

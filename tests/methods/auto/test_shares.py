@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
 from scipy.integrate import dblquad, quad
+from scipy.special import expit
+from scipy.stats import beta
 
 from tupi.methods.auto.guard import (
     EXPECTED_SHARES,
@@ -8,6 +10,7 @@ from tupi.methods.auto.guard import (
     LEAST_SHARE,
     PRIOR_LABELS,
     PRIOR_VARIANCE,
+    mean_share_of_odds,
     mean_shares,
     share_of_new,
 )
@@ -96,3 +99,23 @@ def test_the_guard_of_values_asks_for_more_where_no_view_is_related():
     large, small = RNG.normal(size=40), 0.5 * RNG.normal(size=40)
     assert share_of_new(large, small, 0.0, 0.94) == 0.0
     assert share_of_new(large, small, 0.0, 0.96) > 0.5
+
+
+def test_the_share_of_log_odds_is_the_mean_of_its_posterior():
+    before, after = RNG.normal(size=(2, 30))
+    ones = (RNG.random(30) < expit(0.3 * before + 0.7 * after)).astype(float)
+
+    def likely(s):
+        p = expit((1 - s) * before + s * after)
+        return beta(2.1, 0.9).pdf(s) * np.prod(np.where(ones, p, 1 - p))
+
+    mean = quad(lambda s: s * likely(s), 0, 1)[0] / quad(likely, 0, 1)[0]
+    assert mean_share_of_odds(before, after, ones, 0.7, 3.0) == pytest.approx(mean, abs=0.003)
+
+
+def test_the_guard_of_two_classes_asks_which_log_odds_make_labels_likely():
+    ones = (np.arange(40) % 2).astype(float)
+    right, wrong = 4 * ones - 2, 2 - 4 * ones
+    assert share_of_new(wrong, right, 0.5, 0.9, ones) > 0.8
+    assert share_of_new(right, wrong, 0.5, 0.9, ones) == 0.0
+    assert share_of_new(wrong, right, 0.0, 0.9, ones) == 0.0

@@ -32,7 +32,7 @@ from tupi.methods.auto.items import Scale
 from tupi.methods.auto.labelfree import LabelFree, unit
 
 NEW = Blend(1.0, 0.0, 0.0)  # what the process says, as it is
-LABEL_FREE = Blend(0.0, 0.0, 1.0)
+INITIAL, LABEL_FREE = Blend(0.0, 1.0, 0.0), Blend(0.0, 0.0, 1.0)
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
 
@@ -82,8 +82,8 @@ class Answer(ABC):
         problem = self.problem
         near = [] if problem.near is None else [problem.near]
         common: dict[str, Any] = {"fused": self.fused, "variances": variances}
-        if problem.remembered:
-            return problem.home.each(answered_again, problem.base, problem.remembered[0], *near, **common)
+        if problem.views is not None:
+            return problem.home.each(answered_again, problem.base, problem.views, *near, **common)
         return problem.home.each(answered, problem.base, *near, layout=problem.layout, **common)
 
     @cached_property

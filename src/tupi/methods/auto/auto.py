@@ -39,15 +39,14 @@ from tupi.embedding.prepared import Prepared
 from tupi.embedding.relevance import Relations
 from tupi.inputs.labels import Labels, Values, relabel, subset
 from tupi.inputs.new_items import Known
-from tupi.methods.auto.answers import NEW, Answer, ComparisonAnswer, RegressionAnswer
+from tupi.methods.auto.answers import INITIAL, NEW, Answer, ComparisonAnswer, RegressionAnswer
 from tupi.methods.auto.class_answers import without_labels
 from tupi.methods.auto.design import suggest_first, suggest_items, suggest_pairs
 from tupi.methods.auto.fitting import fitted
 from tupi.methods.auto.fused import based_on
-from tupi.methods.auto.growth import LABEL_FREE
 from tupi.methods.auto.guard import LEAST_CONFIRMED, Blend
 from tupi.methods.auto.items import Scale
-from tupi.methods.auto.labelfree import LabelFree, label_free, view_relations
+from tupi.methods.auto.labelfree import LABEL_FREE, LabelFree, label_free, view_relations
 from tupi.methods.auto.model import mixture_of, model_of
 from tupi.methods.auto.reasons import Explanation
 from tupi.methods.base import Fit, Method
@@ -61,9 +60,10 @@ BYTES_OF_TABLES = 75  # that every two anchors take
 MOVED_ELSEWHERE = (
     "No label has judged this: of 84 rankings of other data that were moved in this way, 66 became better and 11 worse."
 )
+KEPT = 1 << 28  # bytes of views that are kept for labels still to come
 SURE = (
-    " Without labels nothing tells how sure the new probabilities may be: they are about as sure as the initial ones, "
-    "and their calibration error may be larger than before where they are right more often."
+    " Without labels nothing tells how sure the new probabilities may be: they are as sure as the initial ones, or "
+    "somewhat surer if classes lie further apart now, and their calibration error may be larger than before."
 )
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
@@ -107,8 +107,9 @@ class Auto(Method):
         suggest = labels is problem.labels
         with one_blas_thread():  # several would round differently, and the answer must not depend on how many there are
             base = label_free_of(prepared)
+            veto = None if prepared.veto is None else partial(prepared.veto, problem)
             found, answer, blend = self.solve(
-                base, useful, prepared.items, scale, problem.names, suggest, prepared.progress
+                base, useful, prepared.items, scale, problem.names, suggest, prepared.progress, veto
             )
         joined: Callable[[Any], Array] = base.home.joined
         uncertainty, expected = found.uncertainty, found.expected
@@ -133,6 +134,7 @@ class Auto(Method):
         names: list[str],
         suggest: bool,
         progress: Callable[[str], None],
+        veto: Callable[[Labels, Positions, Array], str | None] | None = None,
     ) -> tuple[Fit, Answer | None, Blend | None]:
         """Return better columns of items wherever they are.
 
@@ -152,6 +154,9 @@ class Auto(Method):
             Whether to say which labels would teach most.
         progress : callable
             Called with a sentence whenever something long begins.
+        veto : callable, optional
+            Gets labels, labelled items and predictions of them, each without its label; returns why these may not come
+            back.
 
         Returns
         -------
@@ -170,6 +175,13 @@ class Auto(Method):
         if not self.guard:
             blend = NEW
         changed = blend.new > 0 or (blend.label_free > 0 and base.moves)
+        judged = blend if changed else NEW
+        left_out = answer.left_out(judged)
+        against = None
+        if veto is not None and left_out is not None and changed and self.guard:
+            against = veto(labels, items[answer.rows], left_out)
+        if against is not None:
+            blend, changed = INITIAL, False
         params = {
             "signal_share": base.share.c,
             "weight": blend.new,
@@ -177,9 +189,7 @@ class Auto(Method):
             "plain_share": answer.fused.plain_share,
             "trees_share": answer.fused.forest_share,
         }
-        made = describe_labels(answer, labels, (blend, probability, confirmed), changed, self.guard)
-        judged = blend if changed else NEW
-        left_out = answer.left_out(judged)
+        made = describe_labels(answer, labels, (blend, probability, confirmed), changed, self.guard, against)
 
         def suggested() -> Positions:
             with one_blas_thread():
@@ -266,7 +276,10 @@ def label_free_of(prepared: Prepared) -> LabelFree:
         )
     f = scale_of(prepared).worked_on(prepared.f)
     given = prepared.problem.columns[items]
-    return prepared.once(LABEL_FREE, lambda: label_free(Memory(views, items), given, f, ranked, prepared.progress))
+    spare = KEPT if limit is None and not any(view.on_disk for view in views) else 0
+    return prepared.once(
+        LABEL_FREE, lambda: label_free(Memory(views, items), given, f, ranked, prepared.progress, spare)
+    )
 
 
 def scale_of(prepared: Prepared) -> Scale:
@@ -363,9 +376,17 @@ def describe_share(base: LabelFree) -> str:
 
 
 def describe_labels(
-    answer: Answer, labels: Labels, found: tuple[Blend, float, float], changed: bool, guard: bool
+    answer: Answer,
+    labels: Labels,
+    found: tuple[Blend, float, float],
+    changed: bool,
+    guard: bool,
+    against: str | None = None,
 ) -> str:
-    """Return sentences on what was made of the labels, and what became of that; ``found`` is what the guard found."""
+    """Return sentences on what was made of the labels, and what became of that.
+
+    ``found`` is what the guard found, and ``against`` what the metric that was asked for says against new predictions.
+    """
     blend, probability, confirmed = found
     kind = "labels" if isinstance(labels, Values) else "comparisons"
     given = len(labels.values) if isinstance(labels, Values) else len(labels.higher)
@@ -391,6 +412,8 @@ def describe_labels(
     )
     if not guard:
         return said + "They came back as they are, since the guard is off."
+    if against is not None:
+        return said + against
     if not changed:
         return said + "That is no credible gain, so the initial predictions stay as they are."
     return said + f"They make up {100 * blend.new:.0f}% of what came back."

@@ -23,14 +23,16 @@ from tupi.judging.conformal import class_scores
 from tupi.judging.gain import Gain, mean_gain, pair_gain
 from tupi.methods.auto.answers import NEW, Answer, ScoreAnswer, correlation
 from tupi.methods.auto.fused import Chances
-from tupi.methods.auto.guard import Blend, probability_of_gain, wrong_before
+from tupi.methods.auto.guard import Blend, probability_of_gain, share_of_new, wrong_before
 from tupi.methods.auto.items import Scale
 from tupi.methods.auto.labelfree import LabelFree, with_one
 
 SHARPNESS_GRID = tuple(2.0 ** (k / 2) for k in range(9))  # powers to which class shares may be raised
 SHARPNESS_SD = 0.5  # expected size of the power's logarithm: a handful of labels must not make up certainty
 LEAST_SHARE = 0.01  # of a class: regression of zeros and ones may say less than nothing
-SHIFTS = 5  # Newton's steps to the means of classes, which end within rounding after three
+SHIFTS, LONGEST_SHIFT = 25, 1.0  # Newton's steps to the means of classes, most often four, and the longest of them
+SURER, MOST_APART = 1 / 3, 16.0  # power of how much further apart classes lie, of at most so much, see `_surer`
+LEAST_OF_CLASS = 6  # items that tell how a class varies
 CLASS_SHIFT = 0.1  # prior variance of a class's shift: how frequent classes are is known from the predictions
 HEIGHT_SD, LOG_SLOPE_SD = 1.0, 0.5  # how far a and log b may lie from what is expected
 SLOPE_BOUND = 3.0  # deviations of log b that are searched
@@ -182,14 +184,19 @@ def as_sure_as_before(base: LabelFree, scale: Scale) -> Array:
     """Return the coefficients of the label-free answer, with probabilities as sure, and classes as likely, as before.
 
     Logarithms of probabilities that were averaged over alike items vary less, although they are nearer to the truth,
-    and a class may become rarer by averaging alone. Nothing but the initial probabilities says how sure to be without
-    labels, so the answer's logarithms get their deviation, and a shift for each class that restores its mean.
+    and a class may become rarer by averaging alone. Without labels the initial probabilities say how sure to be: the
+    answer's logarithms get their deviation, and a shift for each class that restores its mean; and they become surer as
+    far as classes lie further apart, see `_surer`, which leaves the means of two classes as they are, and those of
+    several nearly so.
     """
     coefficients = base.careful
     spreads = [spread_of(one, base, scale) for one in (base.only(0), coefficients)]
     # A column and its mirror image together have mean 0.
     before, after = (np.hypot(mean, deviation) if scale.two else deviation for mean, deviation in spreads)
-    stretch = before / after if after > 1e-12 else 1.0
+    stretch, surer = before / after if after > 1e-12 else 1.0, _surer(base, coefficients, scale)
+    # Of several classes, shifts that restore means of surer probabilities would change which of them is most likely.
+    early, late = (surer, 1.0) if scale.two else (1.0, surer)
+    stretch *= early
     shift = np.zeros(2 if scale.two else len(scale.scale))
     for _ in range(SHIFTS):
         total = base.home.summed(
@@ -197,10 +204,52 @@ def as_sure_as_before(base: LabelFree, scale: Scale) -> Array:
         )
         wanted, found, slopes = total[0], total[1], total[2:]
         # Newton's step. Shifts sum to zero: what rounding says of the direction in which nothing changes is left out.
-        shift = shift + np.linalg.pinv(slopes, rcond=1e-9, hermitian=True) @ (wanted - found)
-    stretched = coefficients * stretch
-    stretched[:, 0] += (stretch * scale.shift + shift[-len(scale.scale) :] - scale.shift) / scale.scale
+        step = np.linalg.pinv(slopes, rcond=1e-9, hermitian=True) @ (wanted - found)
+        # Where nearly all probabilities are 0 or 1 the slopes are small, and whole steps would lead away for good.
+        shift = shift + step / max(1.0, np.abs(step).max() / LONGEST_SHIFT)
+        if np.abs(wanted - found).max() < 1e-10 * base.home.n:
+            break
+    stretched = coefficients * late * stretch
+    stretched[:, 0] += (late * (stretch * scale.shift + shift[-len(scale.scale) :]) - scale.shift) / scale.scale
     return stretched
+
+
+def _surer(base: LabelFree, coefficients: Array, scale: Scale) -> float:
+    """Return by how much the answer's logarithms may exceed the initial ones, given how far they set classes apart.
+
+    If logarithms of probabilities are normal within classes, they are as sure as they should be when the squared
+    distance between classes equals the variance within them. So of two predictions whose classes lie r times as far
+    apart, measured in that variance, one may be r times as sure for the other's reasons. Classes are those that the
+    answer says itself, which makes r too large, so that only its cube root is taken.
+    """
+    sums = base.home.summed(_within, base.base, answer=coefficients, scale=scale)
+    before, after = (_apart(one) for one in sums)
+    ratio = after / before if before > 1e-12 and after > 1e-12 else 1.0
+    return float(np.clip(ratio, 1.0, MOST_APART) ** SURER)
+
+
+def _within(rows: Rows, base: Array, *, answer: Array, scale: Scale) -> Array:
+    """Return for initial and new logarithms: by new class, how many, their sums, and the sum of their squares."""
+    old, new = (
+        scale.both(one * scale.scale + scale.shift)
+        for one in (base[:, :, 0], np.einsum("ck,nck->nc", answer, with_one(base)))
+    )
+    member = np.eye(new.shape[1])[new.argmax(axis=1)]
+    return np.array(
+        [
+            np.column_stack([member.sum(axis=0), member.T @ one, member.T @ (one**2).sum(axis=1)])
+            for one in (logs - logs.mean(axis=1, keepdims=True) for logs in (old, new))
+        ]
+    )
+
+
+def _apart(sums: Array) -> float:
+    """Return how far classes lie apart, in their variance: the mean of what each says of itself, over the latter."""
+    used = np.flatnonzero(sums[:, 0] >= LEAST_OF_CLASS)
+    counts, means = sums[used, 0], sums[used, 1:-1] / sums[used, :1]
+    within = np.sum(sums[used, -1] - counts * (means**2).sum(axis=1)) / max(counts.sum(), 1.0)
+    itself = means[np.arange(len(used)), used].mean() if len(used) else 0.0
+    return float(itself / within) if within > 1e-12 else 0.0
 
 
 def _frequencies(rows: Rows, base: Array, *, answer: Array, scale: Scale, stretch: float, shift: Array) -> Array:
@@ -274,12 +323,37 @@ class BinaryAnswer(ScoreAnswer):
         before = f[first] - f[second]
         return pair_gain(before, blend.of(new, before, careful[first] - careful[second]), first, second, len(f))
 
+    def share(self, blend: Blend, probability: float) -> float:
+        """Return how much of a blend makes labels that were left out most likely.
+
+        What counts is whether the new log odds tell more, and not that the initial ones were all too high or low: these
+        are compared after a line has mended that, as it has the new ones.
+        """
+        a, b = self._line
+        before, careful = (self._mended(one) for one in (self.problem.only(0), self.problem.careful))
+        after = blend.of(a + b * self.fused.left_out.held_out[:, 0], before, careful)
+        return share_of_new(before, after, self.problem.promise, probability, self.values)
+
     def agreement(self) -> tuple[float, float]:
-        """Return the correlation of zeros and ones with predictions, each without its label."""
-        return correlation(self.fused.left_out.held_out[:, 0], self.values, self.fused.weights), self.n_sure
+        """Return Pearson's correlation for the area under the ROC curve (Greiner), and as how many values labels count.
+
+        Both labels of a pair were left out. Single ones would not do: without a one there are fewer ones, so that ones
+        meet lower predictions than zeros do where nothing else is known. By chance the area has the variance
+        (m + 1) / 12 m0 m1 (Mann and Whitney), and arctanh of sin(pi (area - 1/2)) pi^2 times as much.
+        """
+        first, second = np.nonzero(self.values[:, None] > self.values)
+        area = np.mean(0.5 * (1 + np.sign(self.fused.left_out.differences[first, second])))
+        size = 12 * len(first) / (np.pi**2 * (len(self.values) + 1)) * self.n_sure / self.n_used
+        return float(np.sin(np.pi * (area - 0.5))), size + 3
 
     def _unit(self) -> float:
         return float(self.values.std())
+
+    def _mended(self, coefficients: Array) -> Array:
+        """Return log odds that are made of [1, base columns] at labelled items, on the line that suits the labels."""
+        odds = 2 * (self.at_labels(coefficients) * self.scale.scale + self.scale.shift)[:, 0]
+        a, b = fitted_line(odds, self.values, 0.0, 1.0)
+        return a + b * odds
 
     @cached_property
     def _line(self) -> tuple[float, float]:

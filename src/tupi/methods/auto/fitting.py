@@ -261,10 +261,11 @@ def with_experts(problem: LabelFree, fused: Fused, z: Array) -> Fused:
     plain, left_out = fit_plain(problem, fused, z)
     judged = [fused.left_out, left_out]
     fused = replace(fused, plain=plain)
-    together = fused.weights is None and (fused.groups is None or not fused.groups.any())  # trees know no groups
-    if len(z) >= LEAST_FOR_TREES and together:
+    if len(z) >= LEAST_FOR_TREES and fused.weights is None:
         columns = fused.seen_by_trees(fused.labelled)
-        judged.append(of_trees(trees.left_out(columns, z[:, 0], np.arange(len(z)) % FOLDS)))
+        # As for the process, a group is judged as one without any label would be.
+        dealt = np.arange(len(z)) if fused.groups is None or fused.groups.max() < 2 else fused.groups
+        judged.append(of_trees(trees.left_out(columns, z[:, 0], dealt % FOLDS)))
     hoped = LEAST_SHARE + (MOST_SHARE - LEAST_SHARE) * problem.share.c
     sure = np.ones(len(z)) if fused.weights is None else np.sqrt(fused.weights)  # by so much an error counts more
     shares = mean_shares(np.array([sure * (z[:, 0] - one.held_out[:, 0]) for one in judged]), hoped)

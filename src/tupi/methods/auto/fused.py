@@ -226,14 +226,17 @@ class Fused:
         if weights:
             said = said + self.kernels.applied(items, weights)
         if self.forest is not None:
-            said[:, 0] += self.forest_share * self.forest(self.seen_by_trees(items))
+            said[:, 0] += self.forest_share * self.forest(*self._parts(items))
         return said
 
     def seen_by_trees(self, items: Features) -> NDArray[np.float32]:
         """Return the columns of the views and f, side by side."""
+        return np.hstack(self._parts(items)).astype(np.float32)
+
+    def _parts(self, items: Features) -> list[NDArray[np.floating]]:
+        """Return the columns that trees look at: those of the views, and f."""
         assert self.plain is not None
-        f = np.einsum("k,nk->n", self.plain.columns[0, 0], items.base[:, 0])
-        return np.column_stack([*items.views, f]).astype(np.float32)
+        return [*items.views, np.einsum("k,nk->n", self.plain.columns[0, 0], items.base[:, 0])[:, None]]
 
     def prior_variances(self, items: Features) -> Array:
         """Return the variance of each item before any label, averaged over outputs."""

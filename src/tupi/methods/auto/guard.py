@@ -34,8 +34,8 @@ LEAST = 0.5  # below this probability of a gain, predictions come back unchanged
 LEAST_DOUBTFUL = 0.7  # the same where nothing shows that what the views agree about is what is predicted
 LEAST_UNRELATED = 0.95  # the same where no view depends on the predictions: then only the labels speak for a gain
 WIDER = 5.0  # than elsewhere is what is expected there: views that only labels can connect gain nothing, or a lot
-# For squared errors: the share of the new predictions that is expected before any label where views promise all of the
-# usual gain, half of it or none; as how many labels that counts; and the share below which predictions stay as is.
+# For squared errors and two classes: the share of new predictions that is expected before any label where views promise
+# all of the usual gain, half of it or none; as how many labels that counts; and the share below which nothing changes.
 EXPECTED_SHARES, LABELS_OF_SHARE, LEAST_SHARE = {1.0: 0.7, 0.5: 0.4, 0.0: 0.1}, 3.0, 0.1
 USUALLY_WRONG, USUAL_LABELS = 0.25, 20  # share of wrong pairs or classes, and as how many labels that counts
 TRIED, FEWER_TRIED = 200, 50  # shares, each as likely as any other before labels; fewer of each where there are two
@@ -167,8 +167,8 @@ def blend_of(new: float, label_free: float, confirmed: float) -> Blend:
     return Blend(confirmed * new, rest * (1 - label_free), 1 - confirmed + rest * label_free)
 
 
-def share_of_new(before: Array, after: Array, promise: float, probability: float) -> float:
-    """Return the share of new values in what comes back, by squared errors of labels left out.
+def share_of_new(before: Array, after: Array, promise: float, probability: float, ones: Array | None = None) -> float:
+    """Return the share of new predictions in what comes back, by squared errors or log odds of labels left out.
 
     A mean of two predictions errs less than the two do on average, so that some of the new ones is worth taking also
     where a gain is in doubt: what is asked is how much.
@@ -176,13 +176,19 @@ def share_of_new(before: Array, after: Array, promise: float, probability: float
     Parameters
     ----------
     before, after : ndarray of shape (m,)
-        Errors of the initial values and of the new ones, in deviations of the labels.
+        Errors of the initial values and of the new ones, in deviations of the labels; of two classes, log odds.
     promise, probability : float
         What the views promise, and the probability of a gain, see `probability_of_gain`.
+    ones : ndarray of shape (m,), optional
+        For log odds: the labels, zeros and ones.
     """
     if promise == 0 and probability < LEAST_UNRELATED:
         return 0.0
-    share = float(mean_shares(np.array([before, after]), EXPECTED_SHARES[promise], LABELS_OF_SHARE)[1])
+    expected = EXPECTED_SHARES[promise], LABELS_OF_SHARE
+    if ones is None:
+        share = float(mean_shares(np.array([before, after]), *expected)[1])
+    else:
+        share = mean_share_of_odds(before, after, ones, *expected)
     return share if share >= LEAST_SHARE else 0.0
 
 
@@ -220,6 +226,25 @@ def mean_shares(errors: Array, expected: float, weight: float = 1.0) -> Array:
     likely = np.exp(logs - logs.max(axis=0))
     found: Array = np.einsum("at,t...->a...", tried, likely) / likely.sum(axis=0)
     return found
+
+
+def mean_share_of_odds(before: Array, after: Array, ones: Array, expected: float, weight: float) -> float:
+    """Return the mean share of the second of two predictions of two classes, by the likelihood of their log odds.
+
+    Parameters
+    ----------
+    before, after : ndarray of shape (m,)
+        Log odds of a one for labels left out.
+    ones : ndarray of shape (m,)
+        The labels, zeros and ones.
+    expected, weight : float
+        See `mean_shares`.
+    """
+    tried = _quantiles(weight * expected, weight * (1 - expected), TRIED)
+    odds = before + tried[:, None] * (after - before)
+    logs = odds @ ones - np.logaddexp(0.0, odds).sum(axis=1)
+    likely = np.exp(logs - logs.max())
+    return float(tried @ likely / likely.sum())
 
 
 def _quantiles(a: float, b: float, k: int) -> Array:

@@ -117,6 +117,16 @@ class Layout:
         """Return some views of items side by side, each scaled to total variance one."""
         return self.side_by_side([rows.view(view) for view in views], views)
 
+    @property
+    def size(self) -> int:
+        """How many bytes the columns of an item take."""
+        return int(self.offsets((*self.related, *self.rest))[-1]) * (4 if self.single else 8)
+
+    def laid_out(self, rows: Rows, related: bool = True) -> list[NDArray[np.floating]]:
+        """Return items as the process sees them: related views, unless these are known, and the rest."""
+        used = (self.related, self.rest) if related else (self.rest,)
+        return [of_one(self.points(rows, some), some) for some in used if some]
+
     def side_by_side(self, found: Sequence[tuple[Array, NDArray[np.bool_]]], views: tuple[int, ...]) -> Points:
         """Return the same, given the columns of each of the views and which items have it."""
         offsets = self.offsets(views)
@@ -126,6 +136,11 @@ class Layout:
             some = columns if kept.all() else columns[:, kept]
             np.divide(some, np.sqrt(kept.sum()), out=together[:, start:end], casting="same_kind")
         return Points(together, np.column_stack([has for _, has in found]))
+
+
+def of_one(points: Points, views: tuple[int, ...]) -> NDArray[np.floating]:
+    """Return some views side by side with total variance one, given them with one each, which are overwritten."""
+    return np.divide(points.columns, np.sqrt(len(views)), out=points.columns, casting="same_kind")
 
 
 @dataclass(frozen=True, eq=False)

@@ -57,14 +57,7 @@ class Features:
 
 def features_of(rows: Rows, base: Array, near: Near | None, layout: Layout) -> Features:
     """Return the features of the items in a block."""
-    return Features(with_one(base), near, laid_out(rows, layout=layout))
-
-
-@reads_views
-def laid_out(rows: Rows, *, layout: Layout) -> list[NDArray[np.floating]]:
-    """Return the views of the items in a block as the process sees them."""
-    used = [views for views in (layout.related, layout.rest) if views]
-    return [layout.points(rows, some).columns / np.sqrt(len(some)) for some in used]
+    return Features(with_one(base), near, layout.laid_out(rows))
 
 
 @reads_views

@@ -19,7 +19,7 @@ from tupi.blocks.home import Home, Kept, Rows, reads_views
 from tupi.embedding.anchor_loops import find_nearest
 from tupi.embedding.anchors import FAINT, AnchorGraph, GraphKernel, Near, compile_all, mirrored
 from tupi.embedding.relevance import TESTED, Relations, evenly, normal_quantiles, relations
-from tupi.methods.auto.items import Layout, Space, content_order, drawing_order, make_space
+from tupi.methods.auto.items import Layout, Space, content_order, drawing_order, make_space, of_one
 from tupi.methods.auto.signal import SignalShare, explained_by, sampled_neighbors, signal_share
 from tupi.runtime.compiling import COMPILING, is_compiled
 from tupi.runtime.threads import in_order
@@ -28,6 +28,7 @@ SAMPLE = 10_000  # items that views are judged by and anchors are placed by
 NEIGHBORS = 15  # by which views explain predictions
 STRENGTHS = (1.0, 10.0, 100.0)  # of the low passes
 KERNEL_STRENGTHS = (10.0, 100.0)  # of the graph's kernels
+LABEL_FREE = "label-free"  # under which name `Prepared` keeps the answer, see `tupi.methods.auto.auto.label_free_of`
 SINGLE = 20_000  # items from which on columns are kept in single precision
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
@@ -40,6 +41,21 @@ Positions = NDArray[np.int64]
 def placed(rows: Rows, *, space: Space) -> Near:
     """Return the nearest anchors of each item."""
     return space.near(space.layout.points(rows, space.layout.related))
+
+
+@reads_views
+def placed_and_laid_out(rows: Rows, *, space: Space) -> tuple[Near, list[NDArray[np.floating]]]:
+    """Return the same and, as long as they are at hand, the views as the process sees them."""
+    layout = space.layout
+    points = layout.points(rows, layout.related)
+    near = space.near(points)
+    return near, [of_one(points, layout.related), *layout.laid_out(rows, related=False)]
+
+
+@reads_views
+def laid_out(rows: Rows, *, layout: Layout) -> list[NDArray[np.floating]]:
+    """Return the views as the process sees them."""
+    return layout.laid_out(rows)
 
 
 def gathered(rows: Rows, near: Near, columns: Array, *, a: int) -> Array:
@@ -104,7 +120,7 @@ class LabelFree:
     near : kept Near, or None
         The nearest anchors of the items.
     graph : AnchorGraph or None
-        Sums over the items.
+        Sums over the items that were there when the anchors were placed.
     base : kept arrays of shape (items, c, k)
         Base columns, see `based`; f alone if no view is related.
     moments : ndarray of shape (c, k + 1, k + 1)
@@ -120,11 +136,12 @@ class LabelFree:
     passes : list of ndarray of shape (a, c)
         What the low passes add to f, by anchor.
     n_placed : int
-        How many items there were when the anchors were placed; 0 stands for all that are there.
-    kernel_graph : AnchorGraph or None
-        Sums over these, of which the graph's kernels are made; None if they are those of all.
-    remembered : list
-        The views as the process sees them, if more labels are expected; see `tupi.methods.auto.growth.remember`.
+        How many items there were when the anchors were placed.
+    sizes : ndarray of shape (a,) or None
+        Z^T 1 over all items, those included that came later.
+    views : kept lists of ndarray, or None
+        The views as the process sees them, for labels that are still to come: to read them again takes long. None where
+        that takes more memory than is to spare.
     """
 
     home: Home
@@ -142,8 +159,8 @@ class LabelFree:
     averages: Array | None = None
     passes: list[Array] = field(default_factory=list)
     n_placed: int = 0
-    kernel_graph: AnchorGraph | None = None
-    remembered: list[Kept] = field(default_factory=list, init=False)
+    sizes: Array | None = None
+    views: Kept | None = None
 
     @property
     def moves(self) -> bool:
@@ -208,8 +225,7 @@ class LabelFree:
     @cached_property
     def tables(self) -> list[GraphKernel]:
         """The graph's kernels between anchors."""
-        graph = self.kernel_graph or self.graph
-        return [] if graph is None else [graph.kernel(c) for c in KERNEL_STRENGTHS]
+        return [] if self.graph is None else [self.graph.kernel(c) for c in KERNEL_STRENGTHS]
 
     def view_shares(self, columns: Array) -> Array:
         """Return each view's share of what the views, one by one, explain in columns of the sample's items."""
@@ -240,7 +256,9 @@ def unit(coefficients: Array, moments: Array) -> Array:
     return centred / np.where(deviation > 1e-9, deviation, np.inf)[:, None]
 
 
-def label_free(home: Home, given: Array, f: Array, ranked: bool, progress: Callable[[str], None]) -> LabelFree:
+def label_free(
+    home: Home, given: Array, f: Array, ranked: bool, progress: Callable[[str], None], spare: int = 0
+) -> LabelFree:
     """Return the label-free answer.
 
     Parameters
@@ -253,6 +271,8 @@ def label_free(home: Home, given: Array, f: Array, ranked: bool, progress: Calla
         Whether only the order of the predictions counts: they are then replaced by normal scores.
     progress : callable
         Called with a sentence whenever something long begins.
+    spare : int
+        Bytes that views may take which are kept as the process sees them.
     """
     progress("Testing which views depend on the predictions")
     f, order, sample, found, columns, present = view_relations(home, given, f, ranked)
@@ -260,41 +280,62 @@ def label_free(home: Home, given: Array, f: Array, ranked: bool, progress: Calla
     related = tuple(found.related)
     rest = tuple(k for k in range(home.n_views) if k not in found.copies and k not in related)
     layout = Layout(related, rest, found.kept, len(f) >= SINGLE)
+    keep = layout.size * len(f) <= spare
     if not related:
         base = home.dealt(f[:, :, None])
         sums = home.summed(moments, base) / len(f)
-        share = SignalShare(1.0, 0.0)
-        return LabelFree(home, order, found, layout, None, None, None, base, sums, share, [], sample)
+        views = home.each(laid_out, layout=layout) if keep else None
+        nothing = SignalShare(1.0, 0.0)
+        return LabelFree(home, order, found, layout, None, None, None, base, sums, nothing, [], sample, views=views)
     if not is_compiled(find_nearest):
         progress(COMPILING)
         compile_all(layout.single)
     progress("Placing anchors")
     points = layout.side_by_side([(columns[k], present[k]) for k in related], related)
     space = make_space(layout, points, home.complete(related), len(f))
-    near = home.each(placed, space=space)
+    near, views = places(home, space, keep)
     progress("Averaging over alike items")
-    a = len(space.anchors.columns)
-    alike = averages_of(home, initial, near, mirrored(home.summed(shared, near, a=a)))
+    alike = averages_of(home, initial, near, len(space.anchors.columns))
     progress("Leaving out views in turn")
     # In the order of f: what is picked among them is spread evenly over f, and tells more of it than random ones do.
     spread = np.argsort(np.argsort(order)[sample])
-    views = np.split(points.columns[spread], layout.offsets(related)[1:-1], axis=1)
+    by_themselves = np.split(points.columns[spread], layout.offsets(related)[1:-1], axis=1)
     table = alike.moments
     p = smoothed(table)
     away = p - np.eye(table.shape[1])[1]
     residual = float(np.mean(np.einsum("ck,ckl,cl->c", away, table, away)))
-    share = signal_share(f[sample[spread]], views, NEIGHBORS, residual)
-    alone = in_order(partial(sampled_neighbors, k=NEIGHBORS), views)
+    share = signal_share(f[sample[spread]], by_themselves, NEIGHBORS, residual)
+    alone = in_order(partial(sampled_neighbors, k=NEIGHBORS), by_themselves)
     by_view = [(view, spread[items], spread[others]) for view, (items, others) in zip(related, alone, strict=True)]
-    graph, base, _, averages, passes = alike
-    where = home, order, found, layout, space, near, graph, base, table, share
-    return LabelFree(*where, by_view, sample, averages, passes)
+    return LabelFree(
+        home=home,
+        order=order,
+        relations=found,
+        layout=layout,
+        space=space,
+        near=near,
+        share=share,
+        by_view=by_view,
+        sample=sample,
+        views=views,
+        **alike._asdict(),
+    )
+
+
+def places(home: Home, space: Space, keep: bool) -> tuple[Kept, Kept | None]:
+    """Return the nearest anchors of all items and, if they are to be kept, the views as the process sees them."""
+    if not keep:
+        return home.each(placed, space=space), None
+    both = home.each(placed_and_laid_out, space=space)
+    return [near for near, _ in both], [views for _, views in both]
 
 
 class Averages(NamedTuple):
     """What items that are alike share; the fields are those of `LabelFree`."""
 
     graph: AnchorGraph
+    n_placed: int
+    sizes: Array
     base: Kept
     moments: Array
     averages: Array
@@ -302,24 +343,23 @@ class Averages(NamedTuple):
 
 
 def averages_of(
-    home: Home, initial: Kept, near: Kept, together: Array, before: tuple[AnchorGraph, int] | None = None
+    home: Home, initial: Kept, near: Kept, a: int, before: tuple[AnchorGraph, int] | None = None
 ) -> Averages:
-    """Return averages over alike items, and all that is made of them, given Z and Z^T Z.
+    """Return averages over alike items, and all that is made of them, given Z for a anchors.
 
-    Low passes may take the graph of most of the items, and their number, for that of all: another one takes long.
+    Low passes and kernels may take the graph of most of the items, and their number, for that of all: another one takes
+    long.
     """
-    a = len(together)
     sums = home.summed(gathered, near, initial, a=a)
     sizes = sums[:, 0]
-    graph = AnchorGraph(sizes, together)
     once = home.each(averaged, near, initial, initial, sizes=sizes, sums=sums[:, 1:])
     again = home.summed(gathered, near, once, a=a)[:, 1:]
     average = home.each(averaged, near, once, initial, sizes=sizes, sums=again)
-    most, m = before or (graph, home.n)
-    passes = list(in_order(partial(most.low_pass, sums[:, 1:] * (m / home.n)), STRENGTHS))
+    graph, m = before or (AnchorGraph(sizes, mirrored(home.summed(shared, near, a=a))), home.n)
+    passes = list(in_order(partial(graph.low_pass, sums[:, 1:] * (m / home.n)), STRENGTHS))
     base = home.each(based, near, initial, average, passes=passes)
     table = home.summed(moments, base) / home.n
-    return Averages(graph, base, table, again / np.maximum(sizes, FAINT)[:, None], passes)
+    return Averages(graph, m, sizes, base, table, again / np.maximum(sizes, FAINT)[:, None], passes)
 
 
 def view_relations(

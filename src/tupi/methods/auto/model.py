@@ -363,7 +363,7 @@ def model_of(
     )
     values = answer.values if isinstance(answer, RankingAnswer) and known.groups != "relative" else None
     units = Units(fused.noise, answer._unit(), None if values is None else (float(values.std()), float(values.mean())))
-    graph = base.kernel_graph or base.graph
+    graph = base.graph
     if graph is not None:
         graph = replace(graph, shared=graph.shared.astype(np.float32))
     return replace(model, graph=graph, stored=fused, units=units)

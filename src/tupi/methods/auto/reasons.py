@@ -181,8 +181,8 @@ class Explanation:
         base = self.base
         assert whole.near is not None
         assert base.averages is not None
-        assert base.graph is not None
-        sizes, own, average = base.graph.sizes, whole.near.own(base.graph.sizes)[0], whole.base[:, :, 2]
+        assert base.sizes is not None
+        sizes, own, average = base.sizes, whole.near.own(base.sizes)[0], whole.base[:, :, 2]
         first = initial[:1]
         if FAINT < own <= 1 - FAINT:
             first = (whole.near.gather(base.averages) - (1 - own) * average) / own

@@ -12,17 +12,19 @@ The forest is a function of one item, and a few tables: it is saved, sent to wor
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tupi.runtime.compiling import compiled
+from tupi.runtime.threads import in_order
 
 TREES = 60
 LEAST_LEAF = 2  # labelled items in a part, at least
 LOOKED_AT = 0.5  # share of the columns that a division looks at
 MOST_LOOKED_AT = 50  # and at most so many: a forest on 2,000 labels would take seconds otherwise
-AT_ONCE = 128  # items whose columns stay in the cache while all trees look at them
+AT_ONCE = 256  # items whose columns stay in the cache while all trees look at them
 LEAF = -1  # stands for the column of a node that is not divided
 Array = NDArray[np.float64]
 Columns = NDArray[np.float32]
@@ -68,11 +70,36 @@ class Forest:
         if (self.divided[inner] < 0).any() or (self.divided[inner] >= len(self.signs)).any():
             raise ValueError("nodes of other columns")
 
-    def __call__(self, items: Columns) -> Array:
-        """Return what the forest says of items, given all their columns."""
-        found = np.zeros(len(items))
-        _say(self._checked(items), self._nodes, self.values, self.roots, found)
+    def __call__(self, *items: NDArray[np.floating]) -> Array:
+        """Return what the forest says of items, given all their columns, or parts of them that stand side by side."""
+        ends = np.cumsum([0, *(part.shape[1] for part in items)])
+        if ends[-1] != len(self.signs):
+            raise ValueError("items with other columns")
+        found = np.zeros(len(items[0]))
+        some = np.empty((AT_ONCE, len(self.signs)), np.float32)
+        for start in range(0, len(found), AT_ONCE):
+            rows = slice(start, min(start + AT_ONCE, len(found)))
+            for part, first, last in zip(items, ends, ends[1:], strict=False):
+                to = some[: rows.stop - start, first:last]
+                np.multiply(part[rows], self.signs[first:last], out=to, casting="same_kind")
+            _say(some, *self._levels, self.values, self.roots, found[rows])
         return found / len(self.roots)
+
+    @cached_property
+    def _levels(self) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.int32], NDArray[np.int32]]:
+        """Nodes as `_say` wants them, where whoever is at a leaf stays there, and how many levels each tree has.
+
+        That way all items go down together, level by level: to ask each of them whether it has arrived takes longer.
+        """
+        leaf = self.divided == LEAF
+        levels = np.zeros(len(leaf), np.int32)
+        _count(self.divided, self.left, levels)
+        return (
+            np.where(leaf, 0, self.divided).astype(np.int32),
+            np.where(leaf, np.inf, self.thresholds).astype(np.float32),
+            np.where(leaf, np.arange(len(leaf)), self.left).astype(np.int32),
+            levels[self.roots],
+        )
 
     def weights(self, items: Columns, labelled: Columns) -> Array:
         """Return by how much each label counts in what is said of items, rows of which sum to one."""
@@ -100,7 +127,7 @@ def grow(items: Columns, labels: Array, seed: int = 0) -> Forest:
     """Return a forest.
 
     What is drawn depends on the content of columns, and on the order neither of columns nor of items; nor does it
-    matter which way a column, or the labels, point.
+    matter which way a column, or the labels, point, or in which units a column is: more items change these.
 
     Parameters
     ----------
@@ -111,7 +138,7 @@ def grow(items: Columns, labels: Array, seed: int = 0) -> Forest:
     seed : int
         Of what is drawn.
     """
-    ascending = np.sort(items.astype(np.float64), axis=0)
+    ascending = _standard(np.sort(items.astype(np.float64), axis=0))
     skew = np.sum(ascending**3 + ascending[::-1] ** 3, axis=0)  # both ways, so that mirror images round alike
     signs = np.where(skew < 0, -1, 1).astype(np.float32)
     tails = np.sum(ascending**4 + ascending[::-1] ** 4, axis=0)
@@ -130,10 +157,18 @@ def grow(items: Columns, labels: Array, seed: int = 0) -> Forest:
 def left_out(items: Columns, labels: Array, fold: NDArray[np.int64]) -> Array:
     """Return what forests that grew on the other folds say of each label."""
     found = np.empty(len(labels))
-    for k in range(fold.max() + 1):
-        own = fold == k
-        found[own] = grow(items[~own], labels[~own], seed=1)(items[own])
+    folds = [fold == k for k in range(fold.max() + 1)]
+    forests = in_order(lambda own: grow(items[~own], labels[~own], seed=1), folds)
+    for own, forest in zip(folds, forests, strict=True):
+        found[own] = forest(items[own])
     return found
+
+
+def _standard(ascending: Array) -> Array:
+    """Return ascending columns with mean 0 and deviation 1; constant ones are 0. Mirror images round alike."""
+    found = ascending - 0.5 * np.mean(ascending + ascending[::-1], axis=0)
+    spread = np.sqrt(0.5 * np.mean(found**2 + found[::-1] ** 2, axis=0))
+    return found / np.where(spread > 0, spread, 1.0)
 
 
 @compiled()
@@ -216,16 +251,34 @@ def _grow(
 
 
 @compiled()
-def _say(X: Columns, nodes: Nodes, values: Array, roots: NDArray[np.int32], found: Array) -> None:
+def _say(
+    X: Columns,
+    divided: NDArray[np.int32],
+    thresholds: NDArray[np.float32],
+    left: NDArray[np.int32],
+    levels: NDArray[np.int32],
+    values: Array,
+    roots: NDArray[np.int32],
+    found: Array,
+) -> None:
     """Add up what all trees say of each item."""
-    signs, divided, thresholds, left = nodes
-    for start in range(0, len(X), AT_ONCE):
-        for root in roots:
-            for i in range(start, min(start + AT_ONCE, len(X))):
-                node = root
-                while divided[node] >= 0:
-                    node = left[node] + (signs[divided[node]] * X[i, divided[node]] > thresholds[node])
-                found[i] += values[node]
+    nodes = np.empty(len(found), np.int32)
+    for tree in range(len(roots)):
+        nodes[:] = roots[tree]
+        for _ in range(levels[tree]):
+            for i in range(len(found)):
+                node = nodes[i]
+                nodes[i] = left[node] + (X[i, divided[node]] > thresholds[node])
+        for i in range(len(found)):
+            found[i] += values[nodes[i]]
+
+
+@compiled()
+def _count(divided: NDArray[np.int32], left: NDArray[np.int32], levels: NDArray[np.int32]) -> None:
+    """Write down how many levels there are below each node; parts come after the node that is divided."""
+    for node in range(len(divided) - 1, -1, -1):
+        if divided[node] >= 0:
+            levels[node] = 1 + max(levels[left[node]], levels[left[node] + 1])
 
 
 @compiled()

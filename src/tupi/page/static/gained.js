@@ -42,7 +42,7 @@ export class Gained extends EventTarget {
   draw() {
     for (const place of document.querySelectorAll(".gained")) {
       place.hidden = !this.mine;
-      if (this.mine) fill(place, this.said, this.ranking.look.method, this.facts);
+      if (this.mine) fill(place, this.said, this.ranking.look.method);
     }
     if (this.mine && this.said.judged) document.body.dataset.judged = this.said.labels; // for whoever measures or tests
     const rows = this.rows();
@@ -85,13 +85,13 @@ const WORTH = {
 };
 const LINKS = "The link of a view says how much the scores depend on it, from 0 to 1 (normalised HSIC), before and after. A small p-value says that the link is no accident. The weight is the view's share in what was changed.";
 
-function fill(place, said, method, facts) {
+function fill(place, said, method) {
   const { verdict, evidence } = said;
   const parts = [];
   if (verdict) parts.push(make("p", { className: `verdict ${verdict.kind}` }, verdict.head));
   if (evidence) {
     parts.push(make("p", {}, evidence.sentence));
-    if (evidence.low !== null && evidence.low !== evidence.high) parts.push(interval(evidence, facts));
+    if (evidence.low !== null && evidence.low !== evidence.high) parts.push(interval(evidence));
   } else if (!said.judged) parts.push(make("p", {}, "The answers are being counted…"));
   else parts.push(make("p", {}, "There are no labels, so nothing here says whether these scores are better."));
   if (verdict && verdict.kind !== "use") parts.push(make("p", {}, capital(verdict.step))); // else the head says it
@@ -103,7 +103,8 @@ function fill(place, said, method, facts) {
 }
 
 // A line from the low to the high end of an interval, a dot at the gain, and a mark at zero.
-export function interval({ low, gain, high }, facts) {
+export function interval(evidence) {
+  const { low, gain, high } = evidence;
   const reach = Math.max(Math.abs(low), Math.abs(high), Number.MIN_VALUE) * 1.1;
   const at = (value) => `${(50 + (50 * value) / reach).toFixed(2)}%`;
   const piece = (className, style) => {
@@ -112,7 +113,7 @@ export function interval({ low, gain, high }, facts) {
     return element;
   };
   const place = make("div", { className: "interval", role: "img" });
-  place.setAttribute("aria-label", `Gain ${difference(facts, gain ?? 0)}, between ${difference(facts, low)} and ${difference(facts, high)}`);
+  place.setAttribute("aria-label", `Gain ${difference(evidence, gain ?? 0)}, between ${difference(evidence, low)} and ${difference(evidence, high)}`);
   place.append(
     piece("zero", {}),
     piece("range", { left: at(low), width: `${((50 * (high - low)) / reach).toFixed(2)}%` }),

@@ -185,7 +185,7 @@ export function teach(facts, items, news) {
     }
     const late = found.current ? "" : " Newer answers are being counted.";
     $("gain-words").textContent = found.sentence + late;
-    if (found.low !== null) $("gain-bar").replaceChildren(interval(found, facts));
+    if (found.low !== null) $("gain-bar").replaceChildren(interval(found));
   };
 
   news.addEventListener("change", gain);

@@ -11,6 +11,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
+from multiprocessing.synchronize import Event
 from typing import Any
 
 from tupi.research.experiments.experiment import Experiment
@@ -21,6 +22,7 @@ from tupi.runtime.system import leave_with_parent
 from tupi.runtime.threads import available_cores, one_blas_thread
 
 INITIAL_SECONDS = 3.5  # about how long f^I takes: a rank SVM and five shapes of a network
+STOPPED: list[Event] = []  # in a process of a pool: what says that the run was interrupted
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 #: Called with the work done so far and all work, both in expected seconds on one core, the number of workers, and what
@@ -161,7 +163,8 @@ def by_trial(jobs: Sequence[Job]) -> list[list[Job]]:
 
 
 def _work_through(jobs: Sequence[Job], store: Store) -> list[str]:
-    return [_work(job, store) for job in jobs]
+    """Work on jobs one after the other; after an interrupt, whoever would read the rest is gone."""
+    return [_work(job, store) for job in jobs if not STOPPED or not STOPPED[0].is_set()]
 
 
 @contextmanager
@@ -174,9 +177,13 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor | None]:
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
     # Started anew, not forked: a fork would keep the parent's threads of compiled code, which are not there.
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, context, initializer=_start_process)
+    stopped = context.Event()
+    pool = ProcessPoolExecutor(workers, context, initializer=_start_process, initargs=(stopped,))
     try:
         yield pool
+    except BaseException:
+        stopped.set()
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
         for name, value in before.items():
@@ -186,7 +193,8 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor | None]:
                 os.environ[name] = value
 
 
-def _start_process() -> None:
+def _start_process(stopped: Event) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears of it, and lets running cells finish
+    STOPPED[:] = [stopped]
     one_blas_thread()
     leave_with_parent()
