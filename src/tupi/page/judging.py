@@ -15,6 +15,7 @@ from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Pairs, entries, subset
 from tupi.judging.evidence import MIN_LABELS, Evidence, amount, held_out
 from tupi.judging.folds import Fold
+from tupi.judging.gain import pair_gain
 from tupi.judging.metrics import COMPARISONS, ranked_right
 from tupi.methods.base import Fit, Method
 from tupi.page.knowledge import Known
@@ -91,16 +92,26 @@ def joined(pairs: Pairs | None, implied: Pairs) -> Pairs:
 
 
 def _of_values(before: Array, after: Array, used: Pairs, known: Known, n_random: int) -> Evidence:
-    """Return what the pairs of labelled items say, with those of the random answers among them."""
-    low, high = gain_interval(before, after, used)
-    change = COMPARISONS.words.change(before.mean(), after.mean(), after.mean() - before.mean(), low, high)
+    """Return what the pairs of labelled items say, with those of the random answers among them.
+
+    The interval is that of `tupi.judging.evidence.stated`, as it was before anybody answered: pairs of the same items
+    vary together, so it takes their error by the jackknife over items, and as many labels as there are.
+    """
+    items, ends = np.unique(np.concatenate([used.higher, used.lower]), return_inverse=True)
+    first, second = np.split(ends, 2)
+    groups = None if used.groups is None else np.unique(used.groups, return_inverse=True)[1]
+    found = pair_gain(before - 0.5, after - 0.5, first, second, len(items), groups)
+    count = known.n_values + n_random
+    half = float(t.ppf((1 + LEVEL) / 2, count - 1)) * np.hypot(found.error, COMPARISONS.unseen / np.sqrt(count))
+    gain = found.after - found.before
+    low, high = max(gain - half, -1.0), min(gain + half, 1.0)
+    change = COMPARISONS.words.change(found.before, found.after, gain, low, high)
     answers = f" and on {amount(n_random, 'answer')} about pairs drawn at random" if n_random else ""
     sentence = (
         f"Judged on the pairs of {amount(known.n_values, 'labelled item')}{answers}, of {known.n_answers} answers in "
         f"all, each pair left out in turn: {METRIC} went from {change}."
     )
-    count = known.n_values + n_random
-    return Evidence(METRIC, float(before.mean()), float(after.mean()), low, high, True, count, sentence)
+    return Evidence(METRIC, found.before, found.after, low, high, True, count, sentence)
 
 
 def _left_out(prepared: Prepared, pairs: Pairs, fit: Fit) -> tuple[Array, Array, Pairs] | None:
@@ -136,8 +147,7 @@ def gain_interval(before: Array, after: Array, pairs: Pairs) -> tuple[float, flo
     mean = gain.sum() / (k + PSEUDO)
     variance = ((np.sum(gain**2) + PSEUDO / 2) / (k + PSEUDO) - mean**2) / (k + PSEUDO)
     error = max(np.sqrt(variance), COMPARISONS.error(gain, pairs))
-    n_items = len(np.union1d(pairs.higher, pairs.lower))
-    half = float(t.ppf((1 + LEVEL) / 2, min(k, n_items) - 1)) * error
+    half = float(t.ppf((1 + LEVEL) / 2, k - 1)) * error
     lowest, highest = _share_interval(before.sum(), k)
     least, most = COMPARISONS.bounds
     return float(max(mean - half, least - highest)), float(min(mean + half, most - lowest))
