@@ -173,7 +173,7 @@ def shrinking(monkeypatch):
     """Let results predict new items by half of what came in: what counts here is what they are asked."""
     asked = []
 
-    def predict(self, predictions, features):
+    def predict(self, predictions, features, groups=None):
         asked.append((predictions, features))
         return 0.5 * predictions
 
