@@ -233,7 +233,7 @@ def test_explore_follows_the_sliders(person: Person) -> None:
     page.select_option("#method", "auto")
     person.until("document.body.dataset.shown.startsWith('auto|')")
     assert not page.is_visible("#lam")
-    assert "Chose" in person.text("#explore-words")
+    assert "was chosen" in person.text("#explore-words")
     # The overview shows the same ranking, and a reload keeps it.
     top = rows(person, "#explore-list")[0]
     person.go("overview")
@@ -307,12 +307,12 @@ def test_explore_follows_the_answers(browser: Any, tmp_path: Path) -> None:
     for method in ("fuse", "auto"):
         page.select_option("#method", method)
         person.until(
-            "/Known: 9 answers.*on 9 (labels|comp)/.test(document.getElementById('explore-words').textContent)"
+            "/Known: 9 answers.*from 9 (labels|comp)/.test(document.getElementById('explore-words').textContent)"
         )
     person.go("teach")
     person.answer_rightly(1)
     person.go("explore")
-    person.until("/Known: 10 answers.*on 10 (labels|comp)/.test(document.getElementById('explore-words').textContent)")
+    person.until("/Known: 10 answers.*from 10 (labels|comp)/.test(document.getElementById('explore-words').textContent)")
     assert person.problems == []
     person.context.close()
     served.stop()

@@ -233,10 +233,12 @@ def equal_below(distances: Array) -> float:
 def compile_all(single: bool) -> None:
     """Compile everything here by calling it once, so that nobody has to wait for it in the middle of something else.
 
-    Distances are in single or in double precision; what a call does not need is not compiled for it.
+    Distances among a sample are in single precision, and those to anchors in single or in double precision; what a call
+    does not need is not compiled for it.
     """
     near = Near(np.zeros((1, 1), np.int32), np.ones((1, 1), np.float32))
-    nearest(np.zeros((1, 1), np.float32 if single else np.float64), 1, 1.0)
+    for precision in (np.float32,) if single else (np.float32, np.float64):
+        nearest(np.zeros((1, 1), precision), 1, 1.0)
     near.gather(np.zeros((1, 1)))
     near.scatter(np.zeros((1, 1)), 1)
     near.shared(1)
