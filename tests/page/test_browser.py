@@ -312,7 +312,9 @@ def test_explore_follows_the_answers(browser: Any, tmp_path: Path) -> None:
     person.go("teach")
     person.answer_rightly(1)
     person.go("explore")
-    person.until("/Known: 10 answers.*from 10 (labels|comp)/.test(document.getElementById('explore-words').textContent)")
+    person.until(
+        "/Known: 10 answers.*from 10 (labels|comp)/.test(document.getElementById('explore-words').textContent)"
+    )
     assert person.problems == []
     person.context.close()
     served.stop()
