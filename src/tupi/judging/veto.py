@@ -50,6 +50,6 @@ class Veto:
             return None
         level = self.metric.words.level
         return (
-            f"but {found.metric}, which was asked for, went from {level(found.before)} to {level(found.after)} there, "
-            "and the 95% interval of that has no gain in it: the initial predictions stay as they are."
+            f"But {found.metric}, which was asked for, went from {level(found.before)} to {level(found.after)} there, "
+            "and the 95% interval of that contains no gain, so the initial predictions stay as they are."
         )
