@@ -54,7 +54,8 @@ def test_parts_are_as_large_as_asked_for_and_divisions_lower_the_variance():
         thresholds = FOREST.thresholds[root : root + 5]
         assert np.isfinite(thresholds).all()
     assert np.mean(left) < 0.4
-    assert np.max(left) < 0.9  # a division looks at few columns, so that single trees may be poor
+    assert np.mean(np.array(left) < 0.5) > 0.9  # a division looks at few columns, so that single trees may be poorer
+    assert np.max(left) < 0.7
 
 
 def test_forests_say_as_much_as_those_of_scikit_learn():
