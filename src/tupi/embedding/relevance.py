@@ -9,12 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincc, ndtri
 
-from tupi.embedding.gaussian import (
-    basis_points,
-    normalized_factor,
-    nystrom_features,
-    squared_bandwidth,
-)
+from tupi.embedding.gaussian import GaussianFeatures, normalized_factor
 from tupi.runtime.threads import in_order
 
 LEVEL = 0.01  # of the test of independence, shared by all views: one problem in a hundred keeps a junk view
@@ -155,8 +150,7 @@ def _factor(X: Array, present: NDArray[np.bool_]) -> Array:
     rows = X[present]
     if len(rows) < 2 or not np.ptp(rows, axis=0).any():  # the sample has nothing of the view that could vary
         return np.zeros((len(X), 1))
-    basis = basis_points(rows, min(RANK, len(rows)))
-    phi = normalized_factor(nystrom_features(rows, basis, squared_bandwidth(rows, "median")))
+    phi = normalized_factor(GaussianFeatures(rows, min(RANK, len(rows)), "median")(rows))
     everywhere = np.zeros((len(X), phi.shape[1]))
     everywhere[present] = phi
     return everywhere
