@@ -26,7 +26,8 @@ from tupi.judging.folds import label_folds
 from tupi.judging.gain import Gain, pair_gain
 from tupi.judging.metrics import Metric, metric_of
 from tupi.methods.auto.answers import correlation
-from tupi.methods.auto.auto import relations_of, scale_of
+from tupi.methods.auto.auto import relations_of
+from tupi.methods.auto.items import scale_of
 from tupi.methods.auto.labelfree import NEIGHBORS, normal_scores, view_rows
 from tupi.methods.auto.signal import POOL, sampled_neighbors
 from tupi.methods.base import Fit, Method
