@@ -195,7 +195,7 @@ def denoise_prepared(
         suggested=_when_asked(fit.suggested, lambda items: prepared.items[items]),
         groups=None if problem.groups is None else problem.groups.ids,
         model=_when_asked(fit.model, lambda model: model),
-        origin=Run(prepared, method, fit, measured, metric),
+        origin=Provenance(prepared, method, fit, measured, metric),
         seen=cast(Seen, lambda: Seen.of(problem, problem.as_given(problem.initial))),
     )
 
@@ -261,7 +261,7 @@ def _weights_note(labels: Labels | None, method: Method) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class Provenance:
     """What a result came from: a problem with all that was computed of it, the method and what is measured."""
 
     prepared: Prepared

@@ -150,10 +150,9 @@ def make_problem(
     groups: Any = None,
 ) -> Problem:
     """Check all input of `tupi.denoise` and return it as a `Problem`."""
-    if groups is not None and task != "ranking" and task in TASKS:
+    check_task(task)
+    if groups is not None and task != "ranking":
         raise InputError(f"groups: found with task {task!r}; accepted: with task 'ranking', which is within groups.")
-    if task not in TASKS:
-        raise InputError(f"task: found {task!r}; accepted: {', '.join(TASKS)}.{nearest(str(task), TASKS)}")
     named = named_views(features)
     library = library_of(predictions, features, *named.values())
     said = without_views(predictions, labels, task, groups)
@@ -169,6 +168,12 @@ def make_problem(
     taking_part = problem.columns[problem.covered]
     check_taking_part(len(taking_part), bool((taking_part != taking_part[:1]).any()))
     return problem
+
+
+def check_task(task: Any) -> None:
+    """Complain about a task that does not exist."""
+    if task not in TASKS:
+        raise InputError(f"task: found {task!r}; accepted: {', '.join(TASKS)}.{nearest(str(task), TASKS)}")
 
 
 def without_views(predictions: Any, labels: Any, task: str, groups: Any = None) -> Problem:

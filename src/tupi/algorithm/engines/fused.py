@@ -38,10 +38,10 @@ class FusedState:
     ----------
     embedding : Embedding
         The items.
-    trials : sequence of Trial
+    attempts : sequence of Attempt
         Kept with the blocks: the positions of several runs.
     runs, run : int
-        How many runs the trials hold, and the row that is this run's.
+        How many runs the attempts hold, and the row that is this run's.
     table : Table
         Features of the predictions on the grid.
     sums : ndarray of shape (G, R)
@@ -53,7 +53,7 @@ class FusedState:
     """
 
     embedding: Embedding
-    trials: Kept
+    attempts: Kept
     runs: int
     run: int
     table: Table
@@ -70,16 +70,16 @@ class FusedState:
     def f(self) -> Any:
         """The predictions, with mean 0 and deviation 1, as the home of the items shows a column."""
         where = {"run": self.run, "low": self.table.low, "per_unit": self.table.per_unit}
-        return self.embedding.home.column(moves.predicted, self.trials, **where)
+        return self.embedding.home.column(moves.predicted, self.attempts, **where)
 
 
 def together(states: Sequence[FusedState]) -> Kept:
-    """Return trials in which these states are the rows."""
+    """Return attempts in which these states are the rows."""
     first = states[0]
-    rows = [state.run for state in states if state.trials is first.trials]
+    rows = [state.run for state in states if state.attempts is first.attempts]
     if rows == list(range(first.runs)) and len(rows) == len(states):
-        return first.trials
-    places = [[(state.trials[b], state.run) for state in states] for b in range(len(first.trials))]
+        return first.attempts
+    places = [[(state.attempts[b], state.run) for state in states] for b in range(len(first.attempts))]
     return first.embedding.home.each(moves.started, places)
 
 
@@ -119,7 +119,7 @@ class FusedDescent:
             lams,
             self._workspace,
         )
-        self._trials, self._accepted = together(states), np.zeros(len(states), bool)
+        self._attempts, self._accepted = together(states), np.zeros(len(states), bool)
         # The gradient of what is added, where the runs stand and where they try to go.
         shape = (len(states), 0 if extra is None else self._home.n)
         self._push, self._new_push = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
@@ -131,15 +131,15 @@ class FusedDescent:
         """Return what is added to the energies of these runs at x or new_x, and prepare its gradient there."""
         more = np.zeros(len(runs))
         if self._extra is not None:
-            x = np.concatenate([getattr(trial, where) for trial in self._home.fetched(self._trials)], axis=1)
+            x = np.concatenate([getattr(attempt, where) for attempt in self._home.fetched(self._attempts)], axis=1)
             for i, m in enumerate(runs):
                 more[i], self._new_push[m] = self._extra(self._tables[m].prediction(x[m]))
         return more
 
-    def _tried(self, runs: Sequence[int], trials: Kept) -> moves.Sums:
+    def _tried(self, runs: Sequence[int], attempts: Kept) -> moves.Sums:
         """Compute energies and tables where these runs try to go; return the sums over items there."""
-        self._trials = trials
-        found: moves.Sums = self._home.summed(moves.sums_of, trials)
+        self._attempts = attempts
+        found: moves.Sums = self._home.summed(moves.sums_of, attempts)
         self._new_energies[list(runs)] = self._land.evaluate(runs, found.S, found.tally) + self._added(runs, "new_x")
         return found
 
@@ -152,10 +152,10 @@ class FusedDescent:
         per_unit = np.array([table.per_unit for table in self._tables])
         push = [self._push[:, a:b] for a, b in itertools.pairwise(self._home.bounds)]
         how = {"accepted": self._accepted, "lengths": lengths * per_unit, "momenta": momenta}
-        trials = self._home.each(
-            moves.moved, self._engine.embedding.blocks, self._trials, self._rooms, push, tables=self._sent, **how
+        attempts = self._home.each(
+            moves.moved, self._engine.embedding.blocks, self._attempts, self._rooms, push, tables=self._sent, **how
         )
-        products = self._tried(range(len(per_unit)), trials).products.copy()
+        products = self._tried(range(len(per_unit)), attempts).products.copy()
         products[:, 1] /= per_unit
         self._accepted = np.zeros(len(per_unit), bool)
         return self._new_energies.copy(), products
@@ -164,7 +164,7 @@ class FusedDescent:
         """Try other lengths from the same points without momentum, in one read of the embedding."""
         scaled = [length * self._tables[m].per_unit for m, length in zip(runs, lengths, strict=True)]
         how = {"tables": self._sent, "runs": list(runs), "lengths": scaled}
-        self._tried(runs, self._home.each(moves.shortened, self._engine.embedding.blocks, self._trials, **how))
+        self._tried(runs, self._home.each(moves.shortened, self._engine.embedding.blocks, self._attempts, **how))
         return self._new_energies[list(runs)]
 
     def accept(self, runs: Sequence[int]) -> None:
@@ -178,9 +178,9 @@ class FusedDescent:
     def finish(self) -> list[FusedState]:
         """Return the states that were reached, standardised; without a read unless a grid has to be laid anew."""
         R, land, first = self._engine.embedding.width, self._land, self._tables[0]
-        trials = self._home.each(moves.settled, self._trials, accepted=self._accepted)
+        attempts = self._home.each(moves.settled, self._attempts, accepted=self._accepted)
         middle = 0.5 * (first.points - 1)
-        extent: moves.Extent = self._home.summed(moves.extent_of, trials, middle=middle)
+        extent: moves.Extent = self._home.summed(moves.extent_of, attempts, middle=middle)
         count, total, squares = extent.powers.T
         centers, scales = middle + total / count, np.sqrt(squares / count - (total / count) ** 2)
         features = features_on_grids(scales, first.points, first.sigma2, first.rank)
@@ -188,7 +188,7 @@ class FusedDescent:
         for m, table in enumerate(self._tables):
             state = FusedState(
                 self._engine.embedding,
-                trials,
+                attempts,
                 len(self._tables),
                 m,
                 table.standardized(centers[m], scales[m], features[m]),
@@ -241,16 +241,18 @@ class FusedEngine:
         table = self._table(old.prediction(state.ends))
         scale = {"slope": table.per_unit / old.per_unit, "shift": (old.low - table.low) * table.per_unit}
         how = scale | {"run": state.run, "points": self.points}
-        return self._state(self.embedding.home.each(moves.laid_anew, self.embedding.blocks, state.trials, **how), table)
+        return self._state(
+            self.embedding.home.each(moves.laid_anew, self.embedding.blocks, state.attempts, **how), table
+        )
 
     def _table(self, ends: Vector) -> Table:
         return Table.covering(ends, self.points, self.sigma2, self.rank)
 
-    def _state(self, trials: Kept, table: Table) -> FusedState:
+    def _state(self, attempts: Kept, table: Table) -> FusedState:
         home = self.embedding.home
-        found: moves.Sums = home.summed(moves.sums_of, trials)
-        ends = home.summed(moves.extent_of, trials, middle=0.0).ends[0]
-        return FusedState(self.embedding, trials, 1, 0, table, found.S[0], found.tally[0], ends)
+        found: moves.Sums = home.summed(moves.sums_of, attempts)
+        ends = home.summed(moves.extent_of, attempts, middle=0.0).ends[0]
+        return FusedState(self.embedding, attempts, 1, 0, table, found.S[0], found.tally[0], ends)
 
     def descent(
         self, states: list[FusedState], weights: list[Vector], lams: list[float], extra: Objective | None = None
