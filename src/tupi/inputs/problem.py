@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tupi.inputs.checked_labels import as_labels
 from tupi.inputs.classes import TwoClasses, check_names, check_probabilities, class_numbers, collapse, expand
 from tupi.inputs.features import as_views, named_views, varying
-from tupi.inputs.groups import Groups, Levels, as_groups
+from tupi.inputs.groups import Groups, as_groups, levels_mean_something
 from tupi.inputs.labels import Labels, Pairs, Values
 from tupi.inputs.numbers import PANDAS, as_numbers, as_pandas, library_of
 from tupi.inputs.tables import Encoding
@@ -159,7 +159,7 @@ def make_problem(
     initial, index, grouped = said.initial, said.index, said.groups
     views, encodings = as_views(features, len(initial), index, impute)
     if grouped is not None:
-        grouped = replace(grouped, levels=Levels(initial, views, grouped).mean_something(said.labels))
+        grouped = replace(grouped, levels=levels_mean_something(initial, views, grouped, said.labels))
         if not grouped.levels:
             views = tuple(View(v.name, grouped.relative(v.source), impute, headings=v.headings) for v in views)
     views = varying(views)
