@@ -70,8 +70,7 @@ class Prepared:
     features : callable
         Makes the features of a view from a sample of its rows; problems with views in common may share them.
     veto : callable, optional
-        What a guard asks before new predictions come back, see `tupi.judging.veto.Veto`; None unless a metric was asked
-        for.
+        What a guard asks before new predictions come back, see `tupi.judging.veto`; None unless a metric was asked for.
     """
 
     features: Callable[[NDArray[np.float64], EmbeddingOptions], GaussianFeatures] = staticmethod(gaussian_features)
