@@ -26,7 +26,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """What the gradient is looked up in, see `tupi.algorithm.engines.landscape.Landscape`."""
+    """What the gradient is looked up in, see `tupi.algorithm.engines.landscape.tabulate`."""
 
     anchor: Array
     H: Array
