@@ -28,7 +28,7 @@ from tupi.embedding.gaussian import GaussianFeatures
 from tupi.embedding.neighbors import shared_distances
 from tupi.inputs.labels import Labels
 from tupi.inputs.problem import Problem
-from tupi.runtime.compiling import COMPILING, is_compiled
+from tupi.runtime.compiling import must_compile
 
 Progress = Callable[[str], None]
 Array = NDArray[np.float64]
@@ -123,8 +123,8 @@ class Prepared:
 
         def say(name: str) -> None:
             self.progress(f"Embedding view {name}")
-            if options.kernel == "diffusion" and not is_compiled(shared_distances):
-                self.progress(COMPILING)
+            if options.kernel == "diffusion":
+                must_compile(shared_distances, self.progress)
 
         return self.once(
             ("embedding", options),
