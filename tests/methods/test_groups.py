@@ -9,7 +9,7 @@ import tupi
 from tests.methods.auto.test_process import make_model
 from tests.methods.battery import settings
 from tupi.embedding.prepared import Prepared
-from tupi.inputs.groups import Levels, as_groups, members
+from tupi.inputs.groups import as_groups, explained_shares, members
 from tupi.inputs.problem import make_problem
 from tupi.judging.evidence import judge
 from tupi.judging.folds import label_folds
@@ -110,7 +110,7 @@ def test_the_order_of_items_changes_nothing_about_levels():
     near = {"near": views["near"]}
     order = np.random.default_rng(0).permutation(400)
     found = [
-        Levels(f, make_problem(f, {"near": H}).views, as_groups(g, 400, None)).shares()
+        explained_shares(f, make_problem(f, {"near": H}).views, as_groups(g, 400, None).numbers)
         for f, H, g in ((scores, near["near"], groups), (scores[order], near["near"][order], groups[order]))
     ]
     np.testing.assert_allclose(*found, rtol=1e-9)

@@ -39,13 +39,13 @@ from tupi.embedding.prepared import Prepared
 from tupi.embedding.relevance import Relations
 from tupi.inputs.labels import Labels, Values, relabel, subset
 from tupi.inputs.new_items import Known
-from tupi.methods.auto.answers import INITIAL, NEW, Answer, ComparisonAnswer, RegressionAnswer
+from tupi.methods.auto.answers import INITIAL, NEW, Answer, RegressionAnswer
 from tupi.methods.auto.class_answers import without_labels
-from tupi.methods.auto.design import suggest_first, suggest_items, suggest_pairs
+from tupi.methods.auto.design import suggest_first, suggest_next
 from tupi.methods.auto.fitting import fitted
 from tupi.methods.auto.fused import based_on
 from tupi.methods.auto.guard import LEAST_CONFIRMED, Blend
-from tupi.methods.auto.items import Scale
+from tupi.methods.auto.items import Scale, scale_of
 from tupi.methods.auto.labelfree import LABEL_FREE, LabelFree, label_free, view_relations
 from tupi.methods.auto.model import mixture_of, model_of
 from tupi.methods.auto.reasons import Explanation
@@ -95,16 +95,14 @@ class Auto(Method):
     def fit(self, prepared: Prepared, labels: Labels | None, watch: Watch | None = None) -> Fit:
         """Return better columns, and say whether labels were used."""
         found = self.in_memory(prepared, labels, watch)
-        useful = None if labels is None else subset(labels, prepared.items)
-        chosen = Smooth.name if useful is None else Fuse.name
-        return replace(found, params={"chosen": chosen} | found.params, notes=(why(labels, useful) + found.notes[0],))
+        chosen = Smooth.name if found.gain is None else Fuse.name
+        return replace(found, params={"chosen": chosen} | found.params, notes=(why(labels, found) + found.notes[0],))
 
     def in_memory(self, prepared: Prepared, labels: Labels | None, watch: Watch | None) -> Fit:
         """Return better columns of a problem in this process."""
         problem, f, scale = prepared.problem, prepared.f, scale_of(prepared)
         useful = None if labels is None else subset(labels, prepared.items)
-        # Fits to some of the labels only judge; suggestions are for a person.
-        suggest = labels is problem.labels
+        suggest = labels is problem.labels  # fits to some of the labels only judge; suggestions are for a person
         with one_blas_thread():  # several would round differently, and the answer must not depend on how many there are
             base = label_free_of(prepared)
             veto = None if prepared.veto is None else partial(prepared.veto, problem)
@@ -114,7 +112,9 @@ class Auto(Method):
         joined: Callable[[Any], Array] = base.home.joined
         uncertainty, expected = found.uncertainty, found.expected
         columns = f if found.columns is None else scale.both(joined(found.columns))
-        how = partial(mixture_of, base, scale, answer, blend) if found.columns is not None else _nothing
+        how: Callable[[], Any] = (
+            partial(mixture_of, base, scale, answer, blend) if found.columns is not None else lambda: None
+        )
         return replace(
             found,
             columns=columns,
@@ -191,13 +191,6 @@ class Auto(Method):
         }
         made = describe_labels(answer, labels, (blend, probability, confirmed), changed, self.guard, against)
 
-        def suggested() -> Positions:
-            with one_blas_thread():
-                if isinstance(answer, ComparisonAnswer):
-                    asked = answer.rows[np.column_stack([answer.higher, answer.lower])]
-                    return suggest_pairs(base, answer.fused, asked, scale.groups)
-                return suggest_items(base, answer.fused, answer.fused.noise, answer.rows)
-
         def left_out_pairs() -> tuple[Positions, Positions, Array] | None:
             pairs = answer.left_out_pairs(judged)
             return None if pairs is None else (answer.rows[pairs[0]], answer.rows[pairs[1]], pairs[2])
@@ -212,7 +205,7 @@ class Auto(Method):
             uncertainty=cast(Any, answer.uncertainty),
             expected=cast(Any, answer.expected()),
             left_out_errors=answer.left_out_errors(blend),
-            suggested=suggested if suggest else None,
+            suggested=partial(suggest_next, answer) if suggest else None,
             left_out=None if left_out is None else (items[answer.rows], left_out),
             left_out_pairs=left_out_pairs,
             calibrated=isinstance(answer, RegressionAnswer) and changed,
@@ -230,7 +223,7 @@ class Auto(Method):
             [],
             [],
             (f"{describe_views(base, names)} {describe_share(base)}{sure}",),
-            suggested=(lambda: suggest_first(base)) if suggest else None,
+            suggested=partial(suggest_first, base) if suggest else None,
             calibrated=scale.task == "regression" and base.moves,
         )
 
@@ -259,10 +252,6 @@ class Smooth(Method):
         return replace(found, params={name: value for name, value in found.params.items() if name != "guard"})
 
 
-def _nothing() -> None:
-    """Return how columns come about of predictions that stay as they are."""
-
-
 def label_free_of(prepared: Prepared) -> LabelFree:
     """Return the label-free answer of a problem in this process, computed once."""
     views, items = prepared.problem.views, prepared.items
@@ -282,12 +271,6 @@ def label_free_of(prepared: Prepared) -> LabelFree:
     )
 
 
-def scale_of(prepared: Prepared) -> Scale:
-    """Return what the predictions are; of two classes' probabilities, what those of the second are."""
-    groups = None if prepared.problem.groups is None else prepared.problem.groups.among(prepared.items)
-    return Scale.of(prepared.problem, prepared.scale, prepared.shift, groups)
-
-
 def relations_of(prepared: Prepared) -> Relations:
     """Return what a sample says about each view, by the test that decides which views count."""
 
@@ -303,18 +286,9 @@ def relations_of(prepared: Prepared) -> Relations:
 
 
 def steps_of(base: LabelFree, columns: Sequence[Any], sampled: Sequence[Array], watch: Watch | None) -> list[Step]:
-    """Return two steps, f and the answer, weighted by what each view explains in either.
+    """Return two steps, f and the answer, weighted by what each view explains in either; show them to who watches.
 
-    Parameters
-    ----------
-    base : LabelFree
-        The problem.
-    columns : sequence
-        The columns of all items, before and after.
-    sampled : sequence of ndarray
-        Those of the items in the sample.
-    watch : callable, optional
-        Called with each step.
+    Columns of all items, and of the sample's, come before and after.
     """
     unknown = np.full(base.home.n_views, np.nan)
     steps = [
@@ -327,9 +301,9 @@ def steps_of(base: LabelFree, columns: Sequence[Any], sampled: Sequence[Array], 
     return steps
 
 
-def why(labels: Labels | None, useful: Labels | None) -> str:
+def why(labels: Labels | None, found: Fit) -> str:
     """Return a sentence on why labels were used, or not."""
-    if useful is not None:
+    if found.gain is not None:
         return "Method 'fuse' was chosen, because there are labels. "
     why = "there are no labels" if labels is None else "no two labelled items with features differ in their label"
     return f"Method 'smooth' was chosen, because {why}. "
@@ -339,20 +313,25 @@ def describe_views(base: LabelFree, names: list[str]) -> str:
     """Return sentences on which views were used."""
     found = base.relations
     direct = len(found.related) - len(found.through)
-    said = f"{direct} of {len(names)} {_view(len(names))} {'depends' if direct == 1 else 'depend'} on the predictions."
+    view = "view" if len(names) == 1 else "views"
+    said = f"{direct} of {len(names)} {view} {'depends' if direct == 1 else 'depend'} on the predictions."
     for numbers, one, several in (
-        (found.through, "does not, but depends on a view that does", "do not, but depend on a view that does"),
-        (base.layout.rest, "shows no relation to them", "show no relation to them"),
-        (found.copies, "repeats the predictions or another view", "repeat the predictions or other views"),
+        (
+            found.through,
+            "View {} does not, but depends on a view that does",
+            "Views {} do not, but depend on a view that does",
+        ),
+        (base.layout.rest, "View {} shows no relation to them", "Views {} show no relation to them"),
+        (
+            found.copies,
+            "View {} repeats the predictions or another view",
+            "Views {} repeat the predictions or other views",
+        ),
     ):
         if numbers:
             listed = ", ".join(names[k] for k in numbers[:5]) + (", ..." if len(numbers) > 5 else "")
-            said += f" {_view(len(numbers)).capitalize()} {listed} {one if len(numbers) == 1 else several}."
+            said += f" {(one if len(numbers) == 1 else several).format(listed)}."
     return said
-
-
-def _view(count: int) -> str:
-    return "view" if count == 1 else "views"
 
 
 def describe_share(base: LabelFree) -> str:
