@@ -137,6 +137,16 @@ def test_values_of_several_raters_in_one_call(made):
     assert "rater 'cy' agrees least with the others" in result.notes[-1]
 
 
+def test_nobody_is_said_to_disagree_about_one_answer(made):
+    truth, scores, views = made
+    raters = ["ann"] * 20 + ["bob"] * 20
+    asked = np.append(np.arange(20), [0, *range(20, 39)])  # both were asked about one item
+    with pytest.warns(UserWarning, match="several values"):
+        result = tupi.denoise(scores, views, Values(asked, truth[asked], raters=raters))
+    assert (result.raters["common"] < 5).all()
+    assert not any("agrees least" in note for note in result.notes)
+
+
 def test_weights_of_values_make_them_count(made):
     truth, scores, views = made
     wrong = truth[:40].copy()
