@@ -215,10 +215,12 @@ class ScoreAnswer(Answer):
         """Return the gain in pairwise accuracy; ``new`` are differences that the process predicts within pairs."""
         before, after = self._differences(blend, first, second, new)
         groups = None if self.fused.groups is None else self.fused.groups[first]
-        weights = None
-        if (sure := self.fused.weights) is not None:  # a difference is as sure as its two values
-            weights = sure[first] * sure[second] / (sure[first] + sure[second])
-        return pair_gain(before, after, first, second, len(self.fused.labelled.base), groups, weights)
+        return pair_gain(before, after, first, second, len(self.fused.labelled.base), groups, self._sure(first, second))
+
+    def _sure(self, first: Positions, second: Positions) -> Array | None:
+        """Return how much each pair tells; None if all tell alike. A difference is as sure as its two values."""
+        sure = self.fused.weights
+        return None if sure is None else sure[first] * sure[second] / (sure[first] + sure[second])
 
 
 @dataclass(frozen=True, eq=False)
@@ -374,9 +376,15 @@ class ComparisonAnswer(OrderAnswer):
         ones among k has variance 1 / 4k by chance, and so arctanh of that correlation, sin(pi (share - 1/2)), has
         pi^2 / 4k: that of 4k / pi^2 + 3 values, see `tupi.methods.auto.guard.confirmation`.
         """
-        right = np.mean(0.5 * (1 + np.sign(self.fused.differences)))
-        k = min(len(self.fused.judged), len(self.fused.labelled.base))
+        worth = self._sure(self.higher, self.lower)
+        right = np.average(0.5 * (1 + np.sign(self.fused.differences)), weights=worth)
+        k = min(worth.sum() ** 2 / (worth**2).sum(), len(self.fused.labelled.base))
         return float(np.sin(np.pi * (right - 0.5))), 4 * k / np.pi**2 + 3
+
+    def _sure(self, first: Positions, second: Positions) -> Array:
+        """Return what the answer about each pair that judges is worth: those of raters who guess judge nothing."""
+        assert self.fused.answers is not None
+        return self.fused.answers.value[self.fused.judged]
 
     def rater_errors(self) -> dict[str, float] | None:
         """Return the share of wrong answers of each rater who has a name."""
@@ -386,9 +394,13 @@ class ComparisonAnswer(OrderAnswer):
         return dict(zip(self.raters.tolist(), self.fused.answers.flips.tolist(), strict=True))
 
     def honesty(self) -> float:
-        """Return (1 - 2e)^3, with e the share of wrong answers: random ones are taken for such, and change little."""
+        """Return (1 - 2e)^3, with e the share of wrong answers: random ones are taken for such, and change little.
+
+        Answers count by what they are worth, so that raters who guess do not make the others' answers doubtful.
+        """
         assert self.fused.answers is not None
-        return float(np.mean(self.fused.answers.value) ** 1.5)
+        worth = self.fused.answers.value
+        return float(np.average(worth, weights=worth) ** 1.5)
 
 
 def correlation(first: Array, second: Array, weights: Array | None = None) -> float:
