@@ -54,15 +54,15 @@ def test_what_to_do_follows_from_what_the_labels_say(small):
         changed = True
         evidence = good
 
-    assert next_step(Told) == "use the new predictions."
+    assert next_step(Told) == "use the new scores."
     Told.evidence = replace(good, low=-0.1, high=-0.01)
-    assert next_step(Told).startswith("keep the predictions that you have, or try another method")
+    assert next_step(Told).startswith("keep the scores that you have, or try another method")
     Told.evidence = replace(good, low=-0.1)
     assert "with care" in next_step(Told)
     Told.evidence = replace(good, low=np.nan)
     assert next_step(Told).startswith("add labels")
     Told.evidence, Told.changed = good, False
-    assert next_step(Told).startswith("keep the predictions that you have;")
+    assert next_step(Told).startswith("keep the scores that you have;")
 
 
 @pytest.mark.parametrize("terminal", [True, False])

@@ -148,7 +148,9 @@ def test_sentences_and_report_tell_what_views_are_worth():
     html = render(result)
     assert "What each view is worth" in html
     assert "gain in pairwise accuracy, points" in html
-    assert "How much better the answer is with each view than without it, in pairwise accuracy, points" in repr(result)
+    assert "How much better the answer is with each view than without it, in points of pairwise accuracy" in repr(
+        result
+    )
     alone = tupi.denoise(SCORES, VIEWS)
     assert "What each view explains" in render(alone)
     assert "Only labels tell whether" in repr(alone)

@@ -176,7 +176,7 @@ def test_a_notebook_shows_names_and_no_markup_of_theirs():
 @pytest.mark.parametrize(
     ("changes", "kind", "says"),
     [
-        ({}, "use", "use the new predictions."),
+        ({}, "use", "use the new scores."),
         ({"after": 0.82, "low": -0.02, "high": 0.06}, "care", "or add about 360 labels"),
         ({"after": 0.801, "low": -0.1, "high": 0.102}, "care", "too small for labels to show"),
         ({"after": 0.79, "low": -0.05, "high": 0.03}, "leave", "so far they show no gain"),
@@ -201,7 +201,7 @@ def test_without_labels_a_change_needs_them_and_no_change_does_not():
     assert verdict(scores()).kind == "label"
     result = scores(predictions=scores().initial)
     assert verdict(result).kind == "leave"
-    assert verdict(result).step.startswith("keep the predictions that you have; without labels nothing was found")
+    assert verdict(result).step.startswith("keep the scores that you have; without labels nothing was found")
 
 
 def test_more_labels_narrow_the_interval_by_their_square_root():

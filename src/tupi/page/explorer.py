@@ -199,7 +199,7 @@ class Explorer:
             "weights": numbers(weights) if np.isfinite(weights).all() and found.result.changed else None,
             "dependence": None,
             "accuracy": None,
-            "notes": [f"Known: {found.known.words}.", *found.result.notes],
+            "notes": [f"It was given {found.known.words}.", *found.result.notes],
         }
         return (found.result.predictions if t else found.result.initial), facts
 

@@ -22,17 +22,9 @@ from tupi.judging.metrics import usual_metrics
 from tupi.results import plots
 from tupi.results.html import command, paragraphs, plot, side_by_side, table
 from tupi.results.outcome import Outcome
+from tupi.results.readable import decimals_for, fixed, significant, three_decimals
 from tupi.results.reasons import main_parts
-from tupi.results.summary import (
-    MEANINGS,
-    judged,
-    key_figures,
-    noun_of,
-    significant,
-    summary,
-    three_decimals,
-    verdict,
-)
+from tupi.results.summary import MEANINGS, judged, key_figures, noun_of, summary, verdict
 from tupi.runtime.atomic import write_atomically
 from tupi.runtime.errors import InputError
 
@@ -291,11 +283,12 @@ def _uncertainty(result: Outcome) -> str:
     unit = "of the predictions" if compared else "of the labels"
     if result.task == "classification":
         unit = "of a class's share"
-    low, middle, high = np.quantile(known, (0.1, 0.5, 0.9))
+    quantiles = np.quantile(known, (0.1, 0.5, 0.9))
+    low, middle, high = (fixed(value, decimals_for(quantiles)) for value in quantiles)
     rows = (
-        ("the surest tenth of the items", f"at most {significant(low)}"),
-        ("half of the items", f"at most {significant(middle)}"),
-        ("the least sure tenth of the items", f"at least {significant(high)}"),
+        ("the surest tenth of the items", f"at most {low}"),
+        ("half of the items", f"at most {middle}"),
+        ("the least sure tenth of the items", f"at least {high}"),
     )
     lacking = len(result.uncertainty) - len(known)
     rest = f" {amount(lacking, 'item')} without any view have none." if lacking else ""
@@ -354,7 +347,8 @@ def _movers(result: Outcome) -> str:
     if result.task == "ranking":
         columns = {key: names} | places | levels
     else:
-        change = [f"{change:+.3g}" for change in moved["prediction"] - moved["initial"]]
+        changes = moved["prediction"] - moved["initial"]
+        change = [fixed(change, decimals_for(changes), "+") for change in changes]
         columns = {key: names, "change": change} | levels | places
     measure = "rank" if result.task == "ranking" else "prediction"
     caption = f"The {amount(len(items), 'item')} whose {measure} changed most; rank 1 is the highest score"

@@ -12,6 +12,7 @@ from tupi.embedding.relevance import LEVEL
 from tupi.judging.catalogue import axis_of, words_of
 from tupi.judging.evidence import MIN_LABELS, Evidence, amount
 from tupi.results.outcome import Outcome
+from tupi.results.readable import shortened, significant, three_decimals
 
 N_NAMES = 5  # more names than that are counted, not listed
 EVEN = 1.25  # weights within this factor are about the same
@@ -144,12 +145,12 @@ def verdict(result: Outcome) -> Verdict:
     evidence, noun = result.evidence, noun_of(result)
     use, leave = f"Use the new {noun}", f"Leave the {noun} as they are."
     if evidence is None and not result.changed:
-        step = "keep the predictions that you have; without labels nothing was found that speaks for a change."
+        step = f"keep the {noun} that you have; without labels nothing was found that speaks for a change."
         return Verdict("leave", leave, f"{step} About {ENOUGH} labels of items drawn at random may find more.")
     if evidence is None:
         step = (
             f"label about {ENOUGH} items drawn at random and run this again with those labels: nothing else tells "
-            "whether the new predictions are better."
+            f"whether the new {noun} are better."
         )
         return Verdict("label", f"Get about {ENOUGH} labels first.", step)
     if not judged(evidence):
@@ -157,17 +158,17 @@ def verdict(result: Outcome) -> Verdict:
         step = f"add {evidence.noun}s, until there are enough to judge the change, and run this again."
         return Verdict("label", f"Get about {more} more {evidence.noun}s first.", step)
     if not result.changed or not evidence.accepted:
-        step = "keep the predictions that you have; other features, or more labels, may change that."
+        step = f"keep the {noun} that you have; other features, or more labels, may change that."
         return Verdict("leave", leave, step)
     if evidence.low > 0:
-        return Verdict("use", f"{use}.", "use the new predictions.")
+        return Verdict("use", f"{use}.", f"use the new {noun}.")
     if evidence.high < 0:
-        step = 'keep the predictions that you have, or try another method, such as "auto".'
+        step = f'keep the {noun} that you have, or try another method, such as "auto".'
         return Verdict("leave", leave, step)
     if evidence.gain <= 0:
-        step = f"keep the predictions that you have, or add {evidence.noun}s: so far they show no gain."
+        step = f"keep the {noun} that you have, or add {evidence.noun}s: so far they show no gain."
         return Verdict("leave", leave, step)
-    step = "use the new predictions with care, "
+    step = f"use the new {noun} with care, "
     unlabelled = result.initial.shape[0] - evidence.n_labels if evidence.noun == "label" else MOST_MORE
     if (more := labels_needed(evidence)) > MOST_MORE:
         step += f"since the gain, if there is one, is too small for {evidence.noun}s to show."
@@ -187,22 +188,6 @@ def labels_needed(evidence: Evidence) -> int:
     with np.errstate(over="ignore"):
         more = evidence.n_labels * (POWER * np.square(half / evidence.gain) - 1)
     return int(10 * np.ceil(np.clip(more, 1, 10 * MOST_MORE) / 10))
-
-
-def significant(value: float) -> str:
-    """Return a number with four significant digits."""
-    return f"{value:.4g}"
-
-
-def three_decimals(value: float) -> str:
-    """Return a share or weight with three decimals, in words where it is not known."""
-    return "unknown" if pd.isna(value) else f"{value:.3f}"
-
-
-def shortened(name: str, longest: int = 40) -> str:
-    """Return a name without its middle if it is too long: names often differ only at one end."""
-    head = longest // 2
-    return name if len(name) <= longest else f"{name[:head]}…{name[len(name) - (longest - head - 1) :]}"
 
 
 def _done(result: Outcome) -> str:
@@ -268,14 +253,18 @@ def views_worth(result: Outcome) -> str:
             f"intervals): {', '.join(parts)}{rest}. Only labels tell whether that helps."
         )
     metric = "" if result.evidence is None else result.evidence.metric
-    said = words_of(metric).difference
+    said, unit = words_of(metric).difference, words_of(metric).unit
     parts = [
         f"{name} {said(gain)} ({said(low)} to {said(high)})"
         for name, (gain, low, high) in zip(names, figures, strict=True)
     ]
+    none_sure = bool(((told["low"] <= 0) & (told["high"] >= 0)).all())
+    doubt = " No view makes a difference that the labels can tell from zero." if none_sure else ""
+    if none_sure and len(told) > 1:
+        doubt += " Views that say the same can stand in for one another."
     return (
-        f"How much better the answer is with each view than without it, in {axis_of(metric)} (with 95% intervals): "
-        f"{', '.join(parts)}{rest}."
+        f"How much better the answer is with each view than without it, in {f'{unit} of ' if unit else ''}{metric} "
+        f"(with 95% intervals): {', '.join(parts)}{rest}.{doubt}"
     )
 
 
