@@ -61,7 +61,7 @@ def predict(
     much each item is like those of RUN, from 0 to 1: an item that is far from all of them keeps its own prediction.
     """
     import tupi
-    from tupi.cli.printing import collected_warnings, print_json, print_reading, print_warnings
+    from tupi.cli.printing import collected_warnings, print_json, print_reading, print_warnings, say
     from tupi.cli.progress import ProgressBar
     from tupi.results.predicted import Predicted
     from tupi.results.writing import write_result
@@ -94,9 +94,9 @@ def predict(
     if verbose:
         print_reading(inputs.understood)
     if not quiet:
-        click.echo(f"{n:,} new items went through the {result.task} of {run}, and {out} holds the better predictions.")
+        say(f"{n:,} new items went through the {result.task} of {run}, and {out} holds the better predictions.")
         if unfamiliar:
-            click.echo(f"{unfamiliar:,} of them are unlike those of {run}, and keep most of their own prediction.")
+            say(f"{unfamiliar:,} of them are unlike those of {run}, and keep most of their own prediction.")
 
 
 def _seconds(result: Denoised, inputs: Inputs) -> float:
