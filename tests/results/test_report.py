@@ -308,7 +308,7 @@ def test_what_each_view_is_worth_is_told_where_it_is_known():
         index=pd.Index(["gist", "color"], name="view"),
     )
     page = Page(render(labelled(kept_gains=gains)))
-    assert ["gist", "3.00", "1.00", "5.00"] in page.rows
+    assert ["gist", "+3.0 (+1.0 to +5.0)"] in page.rows
     assert "What each view is worth" in page.text
     assert "What each view is worth" not in Page(render(labelled())).text
 

@@ -12,7 +12,6 @@ from tupi.results.summary import (
     judged,
     key_figures,
     labels_needed,
-    rank_correlation,
     shortened,
     summary,
     verdict,
@@ -142,10 +141,12 @@ def test_many_views_are_counted_not_listed():
     assert "(view0, view1, view2, view3, view4 and 4 more)" in done
 
 
-def test_rank_correlation():
+def test_the_typical_change_is_in_the_units_of_the_reader():
     initial = np.array([3.0, 1.0, 2.0, 5.0, 4.0])
-    assert rank_correlation(scores(5, initial=initial, predictions=np.exp(initial))) == pytest.approx(1)
-    assert rank_correlation(scores(5, initial=initial, predictions=-initial)) == pytest.approx(-1)
+    assert ("median move, places", "0") in key_figures(scores(5, initial=initial, predictions=np.exp(initial)))
+    assert ("median move, places", "2") in key_figures(scores(5, initial=initial, predictions=-initial))
+    values = scores(5, initial=initial, predictions=initial + np.array([0.5, 40, -1.25, 2, 1]), task="regression")
+    assert ("median change", "1.25") in key_figures(values)
 
 
 def test_long_names_lose_their_middle():

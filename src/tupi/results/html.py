@@ -70,7 +70,7 @@ def table(
 
 def _column(values: Sequence[Any]) -> list[str]:
     """Return the cells of a column; fractions have as many decimals as give the largest of them three digits."""
-    decimals = decimals_for(v for v in values if isinstance(v, (float, np.floating)))
+    decimals = decimals_for(float(v) for v in values if isinstance(v, (float, np.floating)))
     return [_cell(value, decimals) for value in values]
 
 

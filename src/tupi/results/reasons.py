@@ -63,14 +63,15 @@ class Reasons:
         moved = f"The {self.unit} of item {shortened(str(self.item))} "
         if self.change == 0 and not self.parts["amount"].any():
             return f"{moved}stayed at {significant(self.before)}."
-        before, after = (fixed(level, self.decimals) for level in (self.before, self.after))
-        moved += f"went from {before} to {after} ({fixed(self.change, self.decimals, '+')}): {main_parts(self)}"
+        decimals = self.decimals
+        before, after = (fixed(level, decimals) for level in (self.before, self.after))
+        moved += f"went from {before} to {after} ({fixed(self.change, decimals, '+')}): {main_parts(self, decimals)}"
         if not len(self.neighbours):
             return f"{moved}."
         item, label, _, pull = (self.neighbours[name].tolist()[0] for name in self.neighbours)
         answers = isinstance(label, str) and label.startswith("above ")
         known = f"{label} in comparisons" if answers else f"with label {_label(label)}"
-        pulled = fixed(pull, self.decimals, "+")
+        pulled = fixed(pull, decimals, "+")
         return f"{moved}. The nearest labelled item is {shortened(str(item))}, {known}; it pulled by {pulled}."
 
     def __repr__(self) -> str:
@@ -124,9 +125,8 @@ def _labels(problem: Problem, items: NDArray[np.int64]) -> list[Any]:
     return [problem.classes[int(value)] for value in values]
 
 
-def main_parts(reasons: Reasons, top: int = N_TOLD) -> str:
-    """Return the largest parts, the largest first, in words; those that are nothing are left out."""
-    decimals = reasons.decimals
+def main_parts(reasons: Reasons, decimals: int | None, top: int = N_TOLD) -> str:
+    """Return the largest parts, the largest first, with so many decimals; those that are nothing are left out."""
     parts = reasons.parts.loc[reasons.parts["amount"] != 0]
     order = np.argsort(-parts["amount"].abs().to_numpy(), kind="stable")
     told = [

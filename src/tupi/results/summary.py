@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from tupi.embedding.relevance import LEVEL
 from tupi.judging.catalogue import axis_of, words_of
 from tupi.judging.evidence import MIN_LABELS, Evidence, amount
+from tupi.methods.worth import EXPLAINS
 from tupi.results.outcome import Outcome
-from tupi.results.readable import shortened, significant, three_decimals
+from tupi.results.readable import shortened, significant
 
 N_NAMES = 5  # more names than that are counted, not listed
 EVEN = 1.25  # weights within this factor are about the same
@@ -94,7 +95,7 @@ def key_figures(result: Outcome) -> list[tuple[str, str]]:
     if result.changed and result.initial.ndim == 2:
         figures.append(("items with a new class", f"{_new_classes(result):,}"))
     elif result.changed:
-        figures.append(("rank correlation, old with new", three_decimals(rank_correlation(result))))
+        figures.append(_typical_change(result))
     else:
         figures.append(("predictions", "unchanged"))
     if result.evidence is None:
@@ -108,10 +109,13 @@ def key_figures(result: Outcome) -> list[tuple[str, str]]:
     return figures
 
 
-def rank_correlation(result: Outcome) -> float:
-    """Return Spearman's correlation of the predictions before and after; NaN if either is constant."""
-    before, after = (pd.Series(values).rank() for values in (result.initial, result.predictions))
-    return float(before.corr(after))
+def _typical_change(result: Outcome) -> tuple[str, str]:
+    """Return how far the item in the middle moved, with what that is: in places of a ranking, or in the units."""
+    if result.task != "ranking":
+        return "median change", significant(float(np.median(np.abs(result.predictions - result.initial))))
+    table = result.table()
+    places = int(np.median((table["rank_before"] - table["rank_after"]).abs()))
+    return "median move, places", f"{places:,}"
 
 
 def judged(evidence: Evidence) -> bool:
@@ -200,11 +204,11 @@ def _done(result: Outcome) -> str:
         new = _new_classes(result)
         return start + f"the most likely class changed for {new:,} items ({100 * new / n:.1f}%)."
     if result.task == "regression":
-        typical = float(np.median(np.abs(result.predictions - result.initial)))
-        return start + f"half of them changed by at most {significant(typical)}."
-    table = result.table()
-    places = int(np.median((table["rank_before"] - table["rank_after"]).abs()))
-    return start + f"half of the items moved by at most {amount(places, 'place')} in the ranking."
+        return start + f"half of them changed by at most {_typical_change(result)[1]}."
+    places = _typical_change(result)[1]
+    return (
+        start + f"half of the items moved by at most {places} {'place' if places == '1' else 'places'} in the ranking."
+    )
 
 
 def _views(result: Outcome) -> str:
@@ -241,23 +245,14 @@ def views_worth(result: Outcome) -> str:
     if gains is None or not (told := gains.dropna().sort_values("gain", ascending=False, kind="stable")).size:
         return ""
     rest = f", and {amount(len(gains) - N_NAMES, 'other')}" if len(gains) > N_NAMES else ""
-    names = [shortened(str(view)) for view in told.index[:N_NAMES]]
-    figures = told[["gain", "low", "high"]].to_numpy(float)[:N_NAMES].tolist()
-    if told["kind"].iloc[0] == "explains":
-        parts = [
-            f"{name} {100 * share:.0f}% ({100 * low:.0f}% to {100 * high:.0f}%)"
-            for name, (share, low, high) in zip(names, figures, strict=True)
-        ]
+    metric = "" if result.evidence is None else result.evidence.metric
+    parts = [f"{shortened(str(row.Index))} {worth_of(row, metric)}" for row in told[:N_NAMES].itertuples()]
+    if told["kind"].iloc[0] == EXPLAINS:
         return (
             "How much of the differences between the initial predictions each view alone explains (with 95% "
             f"intervals): {', '.join(parts)}{rest}. Only labels tell whether that helps."
         )
-    metric = "" if result.evidence is None else result.evidence.metric
-    said, unit = words_of(metric).difference, words_of(metric).unit
-    parts = [
-        f"{name} {said(gain)} ({said(low)} to {said(high)})"
-        for name, (gain, low, high) in zip(names, figures, strict=True)
-    ]
+    unit = words_of(metric).unit
     none_sure = bool(((told["low"] <= 0) & (told["high"] >= 0)).all())
     doubt = " No view makes a difference that the labels can tell from zero." if none_sure else ""
     if none_sure and len(told) > 1:
@@ -266,6 +261,22 @@ def views_worth(result: Outcome) -> str:
         f"How much better the answer is with each view than without it, in {f'{unit} of ' if unit else ''}{metric} "
         f"(with 95% intervals): {', '.join(parts)}{rest}.{doubt}"
     )
+
+
+def worth_of(row: Any, metric: str) -> str:
+    """Return what a view is worth in the units of a metric, or the share that it explains, with the interval if known.
+
+    Parameters
+    ----------
+    row : tuple with gain, low, high and kind
+        One row of `tupi.Denoised.view_gains`.
+    metric : str
+        The name of the metric.
+    """
+    if not np.isfinite(row.gain):
+        return "unknown"
+    said = (lambda share: f"{100 * share:.0f}%") if row.kind == EXPLAINS else words_of(metric).difference
+    return f"{said(row.gain)} ({said(row.low)} to {said(row.high)})" if np.isfinite(row.low) else said(row.gain)
 
 
 def _judgement(evidence: Evidence | None) -> str:
