@@ -89,7 +89,7 @@ def view_gains(prepared: Prepared, method: Method, fit: Fit, metric: Metric[Any]
         gain = _gain(metric, less, everything, problem, labels)
         if gain is not None and np.isfinite(gain.error):
             better = metric.gain(gain.before, gain.after)
-            half = stdtrit(n_labels(labels) - 1, 0.975) * gain.error
+            half = float(stdtrit(n_labels(labels) - 1, 0.975) * gain.error)
             if half == 0 and metric.bounds == (0.0, 1.0) and not same(less, everything):
                 half = min(SELDOM / n_labels(labels), 1.0)
             found[view] = better, better - half, better + half
