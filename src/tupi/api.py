@@ -355,8 +355,10 @@ def _dependence(prepared: Prepared, fit: Fit, final: np.ndarray) -> pd.DataFrame
         new = standardize(relative[prepared.items, None])[0]
     else:
         new = fit.columns
-    before, after = (
-        np.mean([view_dependence(embedding, column) for column in columns[prepared.order].T], axis=0)
-        for columns in (prepared.f, new)
-    )
-    return dependence_table(embedding.names, before, after, relations_of(prepared).p_values)
+
+    def mean(columns: np.ndarray) -> np.ndarray:
+        found: np.ndarray = np.mean([view_dependence(embedding, one) for one in columns[prepared.order].T], axis=0)
+        return found
+
+    before = prepared.once("initial dependence", lambda: mean(prepared.f))
+    return dependence_table(embedding.names, before, mean(new), relations_of(prepared).p_values)
