@@ -25,7 +25,7 @@ from tupi.embedding.relevance import evenly
 from tupi.inputs.groups import relative_labels
 from tupi.inputs.labels import Labels, Pairs, labelled_items
 from tupi.methods.auto import trees
-from tupi.methods.auto.answers import Answer, ComparisonAnswer, RankingAnswer, RegressionAnswer
+from tupi.methods.auto.answers import Answer, ComparisonAnswer, RankingAnswer, RegressionAnswer, standardised
 from tupi.methods.auto.class_answers import CLASS_SHIFT, BinaryAnswer, ClassAnswer, label_free_chances
 from tupi.methods.auto.fused import Chances, Fused, Linear, Process, expected
 from tupi.methods.auto.guard import mean_shares
@@ -85,7 +85,7 @@ def fitted(base: LabelFree, labels: Labels, scale: Scale) -> Answer:
         z = (np.eye(len(chances.unit))[values.astype(np.int64)] - chances.frequency) / chances.unit
         fused = fit_values(base, labelled, z, chances, CLASS_SHIFT, weights=weights)
         return ClassAnswer(base, scale, fused, len(values), rows, values.astype(np.int64), chances)
-    z = ((values - values.mean()) / values.std())[:, None]
+    z = standardised(values, weights)[:, None]
     kinds = {"regression": RegressionAnswer, "ranking": RankingAnswer, "classification": BinaryAnswer}
     kind: Any = kinds[scale.task]
     groups = None if labels.groups is None else np.unique(labels.groups[used], return_inverse=True)[1]

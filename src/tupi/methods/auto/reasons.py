@@ -22,7 +22,14 @@ from scipy.special import logsumexp
 
 from tupi.embedding.anchors import FAINT, Near
 from tupi.embedding.prepared import Prepared
-from tupi.methods.auto.answers import Answer, ComparisonAnswer, RankingAnswer, RegressionAnswer, ScoreAnswer
+from tupi.methods.auto.answers import (
+    Answer,
+    ComparisonAnswer,
+    RankingAnswer,
+    RegressionAnswer,
+    ScoreAnswer,
+    standardised,
+)
 from tupi.methods.auto.class_answers import BinaryAnswer, ClassAnswer
 from tupi.methods.auto.fused import Process, answered
 from tupi.methods.auto.guard import Blend
@@ -243,7 +250,7 @@ class Explanation:
     def _labels(self) -> Array:
         """Return values, mean 0 and deviation 1."""
         assert isinstance(self.answer, (RankingAnswer, RegressionAnswer, BinaryAnswer))
-        return (self.answer.values - self.answer.values.mean()) / self.answer.values.std()
+        return standardised(self.answer.values, self.answer.fused.weights)
 
     def _pull_of_trees(self, whole: Features) -> Array:
         """Return each label's weight in what trees say of an item, times what it is beyond the plain mean function."""
