@@ -17,7 +17,7 @@ from tupi.methods.kim import Kim
 from tupi.methods.retrain import Retrain
 from tupi.methods.tupi import Tupi, TupiJoint
 from tupi.research.experiments.experiment import TrialExperiment, accuracies
-from tupi.research.experiments.page import check, figure, picture, table
+from tupi.research.experiments.page import check, figure, over_seeds, picture, table
 from tupi.research.experiments.protocol import Trial
 from tupi.research.experiments.sources import SOURCES
 from tupi.research.experiments.t_tests import sign_of_difference
@@ -99,8 +99,9 @@ class Accuracy(TrialExperiment):
                 [str(target), *(figure(one[name]) for name in names)]
                 for target, one in runs.groupby("target", sort=False)
             ]
-            rows.append(["**mean**", *(f"**{means[name].mean():.2f}**" for name in names)])
-            rows.append(["gain over f^I", "", *(f"{(means[n] - means['initial']).mean():+.2f}" for n in names[1:])])
+            rows.append(["**mean**", *(over_seeds(runs, runs[name]) for name in names)])
+            gains = (over_seeds(runs, runs[name] - runs["initial"], "+") for name in names[1:])
+            rows.append(["**gain over f^I**", "", *gains])
             parts.append(table([source.title, "f^I", *names[1:]], rows) + "\n")
             gain = float((means["tupi"] - means["initial"]).mean())
             harmed += worse_than_initial(runs, source.title)

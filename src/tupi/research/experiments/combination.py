@@ -13,7 +13,7 @@ from tupi.methods.combine import Select, TupiCoconut
 from tupi.methods.tupi import Tupi
 from tupi.research.experiments.accuracy import Accuracy
 from tupi.research.experiments.experiment import accuracies
-from tupi.research.experiments.page import figure, picture, table
+from tupi.research.experiments.page import figure, over_seeds, picture, table
 from tupi.research.experiments.sources import SOURCES
 
 
@@ -55,8 +55,8 @@ class Combination(Accuracy):
                 for target, one in runs.groupby("target", sort=False)
             ]
             means = runs.groupby("target")[["initial", *names]].mean()
-            gains = [f"**{(means[n] - means['initial']).mean():+.2f}**" for n in names]
-            rows.append(["**mean**", f"**{means['initial'].mean():.2f}**", *gains])
+            gains = (over_seeds(runs, runs[name] - runs["initial"], "+") for name in names)
+            rows.append(["**mean**", over_seeds(runs, runs["initial"]), *gains])
             parts.append(table([title, "f^I", *names], rows))
             best = means[names].idxmax(axis=1).value_counts()
             parts.append(

@@ -89,6 +89,7 @@ PROTOCOL = Protocol()
 SVM_ONLY = Protocol(rankers=("svm",))
 COMPARISONS = Protocol(rankers=("svm",), n_pairs=200)  # 200 items "with pairwise comparison labels", as many of these
 APART = Protocol(rankers=("svm",), apart=True)  # "individually trained rankers": each on 200 items of its own
+APART_COMPARISONS = Protocol(rankers=("svm",), n_pairs=200, apart=True)  # both at once
 BY_RANK = Protocol(rankers=("svm",), apart=True, by_rank=True)
 WHOLE = Protocol(rankers=("svm",), whole=True)  # accuracy "with respect to all possible pairs"
 

@@ -88,7 +88,8 @@ class Surface(TrialExperiment):
         for dataset in dict.fromkeys(record["cell"]["dataset"] for record in records):
             own = [record for record in records if record["cell"]["dataset"] == dataset]
             title, target = SOURCES[dataset].title, own[0]["cell"]["target"]
-            grids = {key: np.mean([record["result"][key] for record in own], axis=0) for key in ("chosen", "fixed")}
+            runs = {key: np.array([record["result"][key] for record in own]) for key in ("chosen", "fixed")}
+            grids = {key: some.mean(axis=0) for key, some in runs.items()}
             unlabelled.append(grids["fixed"])
             along = np.array([record["result"]["along"] for record in own])
             name = f"{self.label}-{dataset}.png"
@@ -105,9 +106,11 @@ class Surface(TrialExperiment):
                         f"10^{self.log_lam[i]:g}, 10^{self.log_sigma_w2[j]:g}",
                         f"{np.mean(gains > 0):.0%}",
                         f"{max(steps):.2f}",
+                        f"{runs[key].std(axis=0, ddof=1).mean():.2f}" if len(own) > 1 else "",
                     ]
                 )
         header = ["", "gain", "best lam, sigma_w2", "share of the grid with a gain", "largest step to a neighbour"]
+        header.append("deviation over seeds, mean over the grid")
         return "".join(parts) + table(header, rows) + f"\n{self.by_eye(unlabelled)}\n\n{WHY}\n"
 
     def by_eye(self, gains: Sequence[NDArray[np.float64]]) -> str:

@@ -11,7 +11,7 @@ from tupi.methods.base import Method
 from tupi.methods.tupi import Tupi
 from tupi.research.experiments.accuracy import RECOMMENDED
 from tupi.research.experiments.experiment import TrialExperiment, accuracies
-from tupi.research.experiments.page import check, table
+from tupi.research.experiments.page import check, over_seeds, table
 from tupi.research.experiments.protocol import Trial
 from tupi.research.experiments.sources import SOURCES
 from tupi.research.experiments.t_tests import sign_of_difference
@@ -71,7 +71,9 @@ class Unlabelled(TrialExperiment):
             gains = found[name] - found["initial"]
             by_dataset = [float(gains[found["dataset"] == dataset].mean()) for dataset in datasets]
             signs = [sign_of_difference(gains[runs.index]) for _, runs in found.groupby(["dataset", "target"])]
-            rows.append([name, *(f"{gain:+.2f}" for gain in by_dataset), str(signs.count(1)), str(signs.count(-1))])
+            of_each = ((own := found[found["dataset"] == dataset], gains[own.index]) for dataset in datasets)
+            shown = (over_seeds(*one, "+") for one in of_each)
+            rows.append([name, *shown, str(signs.count(1)), str(signs.count(-1))])
             gained[name] = by_dataset
         header = ["", *(SOURCES[dataset].title for dataset in datasets), "better on", "worse on"]
         lines = [
