@@ -12,7 +12,7 @@ from tupi.methods.tupi import Tupi
 from tupi.research.experiments import catalog, protocol
 from tupi.research.experiments.accuracy import Accuracy
 from tupi.research.experiments.catalog import EXPERIMENTS, experiments_of
-from tupi.research.experiments.results import reading, seeds_of, write_page
+from tupi.research.experiments.results import seeds_of, write_page
 from tupi.research.experiments.runner import run
 from tupi.research.experiments.scaling import Scaling
 from tupi.research.experiments.significance import Significance
@@ -155,6 +155,7 @@ def test_the_page_says_how_many_seeds_each_dataset_has():
 
 
 def test_titles_say_how_the_predictions_were_made():
-    assert reading(protocol.SVM_ONLY) == ", f^I by rank SVM alone"
-    assert reading(protocol.COMPARISONS) == ", f^I by rank SVM alone from 200 comparisons"
-    assert reading(protocol.Protocol(rankers=("svm", "network"))) == ", f^I by rank SVM or rank network"
+    assert protocol.SVM_ONLY.reading == "f^I by rank SVM alone"
+    assert protocol.COMPARISONS.reading == "f^I by rank SVM alone from 200 comparisons"
+    assert protocol.Protocol(rankers=("svm", "network")).reading == "f^I by rank SVM or rank network"
+    assert len({one.reading for one in protocol.PROTOCOLS}) == len(protocol.PROTOCOLS)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tupi.research.experiments.experiment import Experiment
-from tupi.research.experiments.protocol import PROTOCOL, Protocol, initial_settings
+from tupi.research.experiments.protocol import PROTOCOL, initial_settings
 from tupi.research.experiments.runner import records
 from tupi.research.experiments.sources import SOURCES
 from tupi.research.experiments.store import Cell, Store, versions
@@ -39,7 +39,7 @@ def write_page(
         if not found:
             continue
         several = len({one.protocol for one in experiments if one.title == experiment.title}) > 1
-        how = reading(experiment.protocol) if several or experiment.protocol != PROTOCOL else ""
+        how = f", {experiment.protocol.reading}" if several or experiment.protocol != PROTOCOL else ""
         minutes = sum(record["seconds"] for record in found) / 60
         took = f"{len(found)} cells, {seeds_of(found)}, {minutes:.1f} minutes on one core"
         took = f"*{took}, by `tupi reproduce {experiment.command or experiment.name}`.*"
@@ -77,18 +77,6 @@ def seeds_of(found: Sequence[dict[str, Any]]) -> str:
         (number,) = numbers
         return f"{number} {'seed' if number == 1 else 'seeds'}"
     return "seeds: " + ", ".join(f"{SOURCES[name].title} {len(some)}" for name, some in seeds.items())
-
-
-def reading(protocol: Protocol) -> str:
-    """Return the part of a title that says how f^I was made."""
-    how = "rank SVM or rank network" if "network" in protocol.rankers else "rank SVM alone"
-    more = {
-        f" from {protocol.n_pairs} comparisons": protocol.n_pairs,
-        ", each ranker on items of its own": protocol.apart,
-        ", items that trained it denoised and judged too": protocol.whole,
-        ", scores by rank": protocol.by_rank,
-    }
-    return f", f^I by {how}" + "".join(text for text, there in more.items() if there)
 
 
 def _introduction(datasets: Sequence[str], seeds: Sequence[int], said: str) -> str:

@@ -13,10 +13,10 @@ from tupi.research.experiments.experiment import accuracies
 from tupi.research.experiments.page import table
 from tupi.research.experiments.significance import published_signs
 from tupi.research.experiments.sources import SOURCES
-from tupi.research.experiments.t_tests import sign_of_difference
+from tupi.research.experiments.t_tests import sign_of_difference, signs_of
+from tupi.research.experiments.why import why
 
 Records = Sequence[dict[str, Any]]
-_NOTHING = pd.DataFrame({"dataset": []})
 
 
 class Claim(NamedTuple):
@@ -54,7 +54,7 @@ def summary(found: Mapping[str, Records]) -> str:
         parts.append(CLAIMS + table(["what the paper reports", "the paper's figure", "here", "reproduced"], rows))
     parts += [_improved(tables)] if {"table1-svm", "accuracy-svm"} <= set(tables) else []
     parts += [_recommended(tables["accuracy-svm"])] if "accuracy-svm" in tables else []
-    parts += [_why(tables)] if "accuracy-svm" in tables else []
+    parts += [why(tables)] if "accuracy-svm" in tables else []
     return "\n\n".join(part.rstrip("\n") for part in parts)
 
 
@@ -126,7 +126,7 @@ def _significance(found: pd.DataFrame) -> list[Claim]:
         (("retrain", "initial"), -1),
     ):
         own = found[[bool(published_signs(str(data), (first, second))) for data in found["dataset"]]]
-        signs, published = _signs(own, first, second), _published(own, first, second)
+        signs, published = signs_of(own, first, second), _published(own, first, second)
         if not (signs and published):
             continue
         ours, theirs = (some.count(wanted) / len(some) for some in (signs, published))
@@ -172,7 +172,7 @@ def _improved(tables: Mapping[str, pd.DataFrame]) -> str:
 def _recommended(found: pd.DataFrame) -> str:
     said = []
     for name in ("tupi-joint", "auto"):
-        signs = _signs(found, name, "initial")
+        signs = signs_of(found, name, "initial")
         if not signs:
             continue
         share = f"{signs.count(1)} of {len(signs)} targets ({signs.count(1) / len(signs):.0%})"
@@ -187,62 +187,6 @@ def _recommended(found: pd.DataFrame) -> str:
     )
 
 
-def _why(tables: Mapping[str, pd.DataFrame]) -> str:
-    """Return what readings of the text change, and what we believe the reason of the differences to be."""
-    parts = [
-        "**Why `tupi` wins less often here than in the paper.** We believe that it is because of the views. On PubFig "
-        "and OSR each view is one column: the scores of another attribute's ranker. We train all rankers on the same "
-        "200 items. They therefore make similar errors, and a single one says little that f^I does not say. `tupi` "
-        "looks at each view alone. CoConut and `tupi-joint` look at all columns together, and find more."
-    ]
-    names = ("draws-svm-apart", "accuracy-svm")
-    own, usual = (one[one["dataset"] == "pubfig"] for one in (tables.get(name, _NOTHING) for name in names))
-    if len(own) and len(usual):
-        better = [_share(_signs(one, name, "initial"), 1) for one, name in ((own, "as we read it"), (usual, "tupi"))]
-        below = [_share(_signs(own, "as we read it", f"coconut {how}"), -1) for how in ("tuned", "a graph per view")]
-        parts.append(
-            "A different reading of the paper supports this. If each attribute's ranker is trained on 200 items of its "
-            f"own, then `tupi` gains {_mean(own, 'as we read it'):+.2f} points on PubFig in place of "
-            f"{_mean(usual, 'tupi'):+.2f}, and is significantly better than f^I on {better[0]} of the attributes in "
-            f"place of {better[1]}. If CoConut, too, gets one graph for each view, then `tupi` is significantly worse "
-            f"than CoConut on {below[1]} of the attributes, in place of {below[0]}."
-        )
-    read = [
-        one
-        for label, one in tables.items()
-        if label.startswith(("readings", "draws")) and set(one["dataset"]) != {"mfeat"}
-    ]
-    if read:
-        better, against = [], []
-        for one in read:
-            for name in _readings(one):
-                others = [other for other in one.columns if other.startswith("coconut")]
-                first, *rest = (_signs(one, name, other) for other in ("initial", *others))
-                better.append(first.count(1) / len(first))
-                against += [signs.count(1) / len(signs) for signs in rest]
-        low, high, most = min(better), max(better), max(against)
-        parts.append(
-            f"Over all readings that this page tries, `tupi` is significantly better than f^I on {low:.0%} to "
-            f"{high:.0%} of the attributes, and significantly better than CoConut on at most {most:.0%}. To say more, "
-            "one would need the paper's own rankers, splits and grids, which are not public."
-        )
-    return " ".join(parts)
-
-
-def _readings(found: pd.DataFrame) -> list[str]:
-    skipped = ("dataset", "target", "seed", "initial", "joint views")
-    return [name for name in found.columns if name not in skipped and not name.startswith("coconut")]
-
-
-def _signs(found: pd.DataFrame, first: str, second: str) -> list[int]:
-    """Return the signs of a difference on the targets that the paper has t-tests for and both methods apply to."""
-    if not {first, second} <= set(found.columns):
-        return []
-    tested = found[found["dataset"] != "mfeat"]
-    runs = (one[first] - one[second] for _, one in tested.groupby(["dataset", "target"], sort=False))
-    return [sign_of_difference(one) for one in runs if one.notna().any()]
-
-
 def _published(found: pd.DataFrame, first: str, second: str) -> list[int]:
     values = {"+": 1, "0": 0, "-": -1}
     return [values[s] for data in dict.fromkeys(found["dataset"]) for s in published_signs(str(data), (first, second))]
@@ -251,14 +195,6 @@ def _published(found: pd.DataFrame, first: str, second: str) -> list[int]:
 def _gains(found: pd.DataFrame, column: str, initial: str) -> list[float]:
     means = found.groupby(["dataset", "target"], sort=False)[[column, initial]].mean()
     return (means[column] - means[initial]).tolist()
-
-
-def _mean(found: pd.DataFrame, column: str) -> float:
-    return float(np.mean(_gains(found, column, "initial")))
-
-
-def _share(signs: Sequence[int], sign: int) -> str:
-    return f"{signs.count(sign) / len(signs):.0%}"
 
 
 def _titles(*found: pd.DataFrame) -> str:
