@@ -129,13 +129,9 @@ def worse_than_initial(runs: pd.DataFrame, title: str) -> list[str]:
 
 
 INTRODUCTION = (
-    "Pairwise accuracy in per cent on the items that neither trained nor validated, mean over seeds (standard "
-    "deviation); error bars are one standard deviation. Attributes are in ascending order of `tupi`'s accuracy in "
-    "the pictures. `tupi` is the paper's method with our grid and our reading of what it leaves open. `tupi-joint` "
-    "is the method as we recommend it: the same algorithm with all views in one kernel, Gaussian or diffusion, "
-    "whichever validates better, and copies of f^I discounted. It was found by looking at PubFig, OSR, InvDyn and "
-    "MFeat under seeds 0 to 5, with f^I by rank SVM or network: its figures are optimistic. `auto` is our default, and "
-    "was developed on these datasets too. OSR's GIST features are recomputed from its images, since the authors' file "
-    "could not be had. The paper shows these figures as pictures without numbers: the table of significance below "
-    "compares them.\n"
+    "Accuracy in per cent, mean over seeds (standard deviation). In the pictures attributes are in ascending order of"
+    " the accuracy of `tupi`, as in the paper, and error bars are one standard deviation. The last two rows are means"
+    " over targets, with the deviation over seeds of these means. The paper shows these figures as pictures without "
+    "numbers; the table of significance compares them.\n\n`tupi-joint` was found by looking at PubFig, OSR, InvDyn and "
+    "MFeat under seeds 0 to 5, and `auto` was developed on these datasets too: the figures of both are optimistic.\n"
 )

@@ -66,11 +66,12 @@ class Combination(Accuracy):
 
 
 INTRODUCTION = (
-    "Gains over f^I in points (standard deviation over seeds). `tupi+coconut` is the paper's first combination, one "
-    "energy with four parameters; `select` its second, the one of the two that validates better.\n\n"
+    "Gains in points, mean over seeds (standard deviation). `tupi+coconut` is the paper's first combination: one "
+    "energy with four parameters. `select` is its second: the one of the two methods that validates better.\n\n"
 )
 WHY = (
-    "*Why they differ.* The paper shows a picture without numbers: `tupi+coconut` is best there on most attributes, "
-    "and `select` close to the better of the two. f^I, and with it all views, are others here, and the joint energy's "
-    "graph term is divided by the number of items, without which the same lam_c would mean more with more items."
+    "*Why they differ.* The paper shows a picture without numbers. There `tupi+coconut` is best on most attributes, "
+    "and `select` is close to the better of the two methods. Here f^I is another one, and so are all views. In our "
+    "joint energy the graph term is divided by the number of items; without that, the same lam^C would mean more with"
+    " more items."
 )

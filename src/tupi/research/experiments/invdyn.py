@@ -111,9 +111,11 @@ def _measured(extras: tuple[int, ...]) -> Dataset:
 
 
 INTRODUCTION = (
-    "The paper gives f^I 15 of the 21 measurements and the others to the methods; it does not say which, whether they "
-    "are drawn anew for each run, and whether they are one view or several. Means over torques and seeds (deviation "
-    "over seeds); t-tests by torque against f^I, and how many signs they share with the paper's (`tupi` better on 4 of "
-    "7 and worse on none, CoConut on none and none), in any order of torques. The rank SVM sees the measurements "
-    "alone, without products of them.\n\n"
+    "The paper gives 15 of the 21 measurements to f^I and the others to the methods. It does not say which ones, "
+    "whether they are drawn anew for each run, and whether the others are one view or several. Here they are the same"
+    " for all seeds (*fixed*) or drawn by the seed (*anew*), and the other six are one view or six. Figures are means"
+    " over torques and seeds (deviation over seeds). *Better, worse* counts torques with a significant difference "
+    "from f^I. *Signs in common* compares these signs with the paper's, in any order of torques: there `tupi` is "
+    "better on 4 of 7 and worse on none, and CoConut neither on any. The paper shows accuracies on InvDyn as a "
+    "picture without numbers, so that f^I itself cannot be compared.\n\n"
 )

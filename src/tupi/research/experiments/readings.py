@@ -216,8 +216,10 @@ def _paper_row(datasets: Sequence[str], tested: Sequence[str]) -> list[str]:
 
 
 INTRODUCTION = (
-    "Each row reads the paper in one more way; all else is as in the first row. Gains are means over targets and "
-    "seeds, in points; percentages count the targets of PubFig, OSR and InvDyn with a significant difference; signs "
-    "in common are those of the three t-tests, dataset by dataset, in any order of attributes. The fewer seeds, the "
-    "fewer differences are significant; the paper has ten. The first row's grid was chosen on seeds 0 and 1.\n\n"
+    "Each row reads the paper in one more way, and all else is as in the first row. Gains are in points, means over "
+    "targets and seeds (deviation over seeds). Percentages count the targets of PubFig, OSR and InvDyn, as far as "
+    "they were run, on which a difference is significant: > is better, < is worse. *Signs in common* compares the "
+    "signs of the three t-tests with the paper's, dataset by dataset and in any order of attributes. The fewer seeds "
+    "there are, the fewer differences are significant; the paper has ten. The grid of the first row was chosen on "
+    "seeds 0 and 1.\n\n"
 )

@@ -174,19 +174,21 @@ def _complements_table(records: Sequence[dict[str, Any]], narrow: Tupi, wide: Tu
 
 
 RANK = (
-    "**K = 200 against K = 50.** The paper found no significant gain from more basis points. Gains over f^I in points "
-    "(deviation over targets and seeds), and the number of targets with a significant difference.\n\n"
+    "**K = 200 against K = 50.** The paper found that K = 200 basis points are not significantly better than 50. "
+    "Gains in points (deviation over targets and seeds), and the number of targets with a significant difference.\n\n"
 )
 TRUTHS = (
-    "**True attributes as views.** The paper saw almost perfect results with the other attributes' true values, and "
-    "therefore took their rankers. Accuracy in per cent (deviation over targets and seeds). Items of a class share all "
-    "true attributes, so that a one-column view of them has few values; the algorithm moves items of a class together "
-    "where several such views agree.\n\n"
+    "**True attributes as views.** The paper saw almost perfect results with the true values of the other attributes "
+    "as views, and therefore took their rankers' scores instead. Accuracy in per cent (deviation over targets and "
+    "seeds). Items of one class have the same true attributes, so that a view of one attribute has only as many "
+    "values as there are classes.\n\n"
 )
-ALONE = "**One view alone.** The paper found that AwA's VGG19 features alone do as well as all three views.\n\n"
+ALONE = "**One view alone.** The paper found that the VGG19 features of AwA do as well alone as all three views do.\n\n"
 COMPLEMENTS = (
     "**sigma_w2 and T as complements.** The paper says that larger sigma_w2 and T lead to similar results as smaller "
-    "ones. Under lam = {lam:g}: how alike are the change of f after {t} steps with sigma_w2 = {small:g} and its change "
-    "after T steps with sigma_w2 = {large:g}: the correlation after as many steps, the largest one, and the T where it "
-    "is reached; and the effective number of views, 1 / sum of squared weights.\n\n"
+    "ones. We take two paths with lam = {lam:g}: one with sigma_w2 = {small:g} for {t} steps, and one with sigma_w2 ="
+    " {large:g}. How alike are their changes of f? The columns are the correlation of both changes after as many "
+    "steps, the largest correlation along the second path, and the T at which it is reached; then the effective "
+    "number of views, 1 / sum of squared weights, at the end of the first path, at the start of the second, and at "
+    "that T.\n\n"
 )

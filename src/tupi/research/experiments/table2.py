@@ -98,8 +98,10 @@ class Table2(TrialExperiment):
 
 
 WHY = (
-    "*Why they differ.* A copy of f^I has the largest possible dependence on f(0), and takes nearly all weight unless "
-    "sigma_w2 is large. The grid of sigma_w2 goes up to 10, where weights are nearly even, and the decline is gradual "
-    "as in the paper; a grid that ends at 0.3, as ours once did, loses nearly all gain to one copy. `discount=True` "
-    "multiplies a view's dependence and its weight by 1 minus its normalised HSIC with f^I, which is 0 for a copy."
+    "*Why they differ.* A copy of f^I depends on f(0) more than any other view can. It therefore takes nearly all "
+    "weight unless sigma_w2 is large. Our grid of sigma_w2 goes up to 10, where weights are nearly even, and the gain"
+    " declines gradually as in the paper. A grid that ends at 0.3 would lose nearly all of the gain to a single copy."
+    " `discount=True` is our remedy: it multiplies the dependence of each view and its weight by 1 minus its "
+    "normalised HSIC with f^I, which is 0 for a copy. With it, copies make no difference, so that it is run without "
+    "copies and with the most only."
 )

@@ -123,9 +123,10 @@ def _margins(
 
 
 INTRODUCTION = (
-    "Mean gain over f^I in points where no label is used, and on how many targets the difference is significant. The "
-    "paper leaves lam and sigma_w2 to a person's eye. `tupi` and `tupi-joint` choose by `tupi.methods.reach`: small "
-    "steps, nearly even weights, and an end where the order has moved as far as the views take it for error, less "
-    "where single views see little of it, and a tenth of that where they give no clear sign. The rule was found on "
-    "seeds 0 and 1, which are left out where there are others.\n\n"
+    "The gain in points where no label is used, mean over targets and seeds (deviation over seeds), and on how many "
+    "targets the difference is significant. The paper leaves lam and sigma_w2 to a person who looks. Here the first "
+    "rows are fixed settings, and `tupi` and `tupi-joint` choose by themselves (`tupi.methods.reach`): they take "
+    "small steps with nearly even weights, and end when the order has moved as far as the views take it for error. "
+    "They go less far where single views see little of the error, and only a tenth of the way where the views give no"
+    " clear sign. This rule was found on seeds 0 and 1, which are left out where there are others.\n\n"
 )
