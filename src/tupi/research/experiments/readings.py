@@ -179,7 +179,6 @@ class Draws(Readings):
     command: ClassVar[str] = "readings"
     title: ClassVar[str] = "Readings of which items train the rankers"
     datasets: ClassVar[tuple[str, ...]] = ("pubfig", "osr")
-    most_seeds: ClassVar[int | None] = None
 
     methods: tuple[tuple[str, Method], ...] = field(
         default_factory=lambda: (
