@@ -185,31 +185,31 @@ def denoise_prepared(
         **_common(problem, problem.names, method, fit, prepared.random_state, accepted),
         predictions=np.array(problem.as_given(final)),
         initial=np.array(problem.as_given(problem.initial)),
-        dependence=cast(pd.DataFrame, lambda: _dependence(prepared, fit, final)),  # when somebody looks
+        dependence=cast(pd.DataFrame, lambda: _dependence(prepared, fit, final)),
         evidence=evidence,
         index=problem.index,
         uncertainty=_when_asked(fit.uncertainty, lambda sure: _of_everyone(prepared, sure)),
         expected=_of_everyone(prepared, fit.expected),
-        columns=columns_table(problem.encodings.values()),
+        columns=cast(pd.DataFrame, lambda: columns_table(problem.encodings.values())),
         library=problem.library,
         suggested=_when_asked(fit.suggested, lambda items: prepared.items[items]),
         groups=None if problem.groups is None else problem.groups.ids,
         model=_when_asked(fit.model, lambda model: model),
         origin=Run(prepared, method, fit, measured, metric),
-        seen=cast(Seen, lambda: Seen.of(problem, problem.as_given(problem.initial))),  # when somebody looks
+        seen=cast(Seen, lambda: Seen.of(problem, problem.as_given(problem.initial))),
     )
 
 
 def _common(
     problem: Problem, names: list[str], method: Method, fit: Fit, random_state: int, accepted: bool
 ) -> dict[str, Any]:
-    """Return what a result says of a fit, wherever its items are."""
+    """Return what a result says of a fit, wherever its items are; functions are called when somebody looks."""
     raters, agreement = _raters(problem.labels, fit)
     return {
-        "weights": weights_table(fit.steps, names, accepted),
+        "weights": lambda: weights_table(fit.steps, names, accepted),
         "method": method.name,
         "params": fit.params | {"random_state": random_state},
-        "history": history_table(fit.steps, fit.scores),
+        "history": lambda: history_table(fit.steps, fit.scores),
         "task": problem.task,
         "classes": problem.classes,
         "notes": (*problem.notes, *fit.notes, *_weights_note(problem.labels, method), *_raters_note(raters)),

@@ -23,12 +23,11 @@ from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 from scipy.special import softmax
 
-from tupi.embedding.embedding import Embedding, EmbeddingOptions, GaussianFeatures, embed, exact_kernel
+from tupi.embedding.embedding import Embedding, EmbeddingOptions, embed, exact_kernel, gaussian_features
+from tupi.embedding.gaussian import GaussianFeatures
 from tupi.embedding.neighbors import shared_distances
 from tupi.inputs.labels import Labels
-from tupi.inputs.problem import (
-    Problem,
-)
+from tupi.inputs.problem import Problem
 from tupi.runtime.compiling import COMPILING, is_compiled
 
 Progress = Callable[[str], None]
@@ -75,7 +74,7 @@ class Prepared:
         for.
     """
 
-    features: Callable[[NDArray[np.float64], EmbeddingOptions], GaussianFeatures] = staticmethod(GaussianFeatures)
+    features: Callable[[NDArray[np.float64], EmbeddingOptions], GaussianFeatures] = staticmethod(gaussian_features)
 
     def __init__(
         self,

@@ -18,7 +18,8 @@ from tupi.judging.evidence import Evidence
 from tupi.results.later import Model, Origin
 
 FIELDS = ("view", "column", "kind", "became", "note")
-WHEN_ASKED = ("dependence", "uncertainty", "suggested", "model", "seen")  # fields that may be given as functions
+# Fields that may be given as functions, which are called when somebody first looks.
+WHEN_ASKED = ("weights", "history", "columns", "dependence", "uncertainty", "suggested", "model", "seen")
 
 
 class WhenAsked:

@@ -12,7 +12,8 @@ import pytest
 from tests.conftest import make_problem_arrays
 from tupi.algorithm.denoiser import HeavyBall, Run, _minimize, advance, view_weights
 from tupi.algorithm.engines.fused import FusedEngine
-from tupi.algorithm.engines.passes import BLOCK, descend, part_bounds
+from tupi.algorithm.engines.moves import descend, part_bounds
+from tupi.algorithm.engines.passes import BLOCK
 from tupi.algorithm.engines.plain import ExactEngine, LowRankEngine
 from tupi.blocks.home import Memory, Scratch
 from tupi.embedding.embedding import Embedding, EmbeddingOptions, embed, exact_kernel

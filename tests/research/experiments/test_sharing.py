@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tupi.embedding.embedding import EmbeddingOptions, GaussianFeatures
+from tupi.embedding.embedding import EmbeddingOptions, gaussian_features
 from tupi.inputs.problem import make_problem
 from tupi.methods.coconut import Coconut
 from tupi.methods.graph_ssl import GraphSSL
@@ -52,7 +52,7 @@ def test_the_cells_of_a_seed_are_computed_together_and_those_of_a_trial_one_afte
 
 def test_features_of_a_view_are_found_once(monkeypatch):
     made = []
-    monkeypatch.setattr(sharing, "GaussianFeatures", lambda *given: made.append(given) or GaussianFeatures(*given))
+    monkeypatch.setattr(sharing, "gaussian_features", lambda *given: made.append(given) or gaussian_features(*given))
     rng, common = np.random.default_rng(0), Common()
     one, other = rng.normal(size=(60, 3)), rng.normal(size=(60, 3))
     f = rng.normal(size=60)

@@ -19,7 +19,6 @@ from tupi.algorithm.engines import moves
 from tupi.algorithm.engines.landscape import (
     Landscape,
     Table,
-    column_weights,
     dependence,
     features_on_grids,
     grid_points,
@@ -258,7 +257,9 @@ class FusedEngine:
     ) -> FusedDescent:
         """Return the energies of the step that begins at these states, each plus ``extra``."""
         self.embedding.home.balance(self.embedding.blocks)
-        per_column = column_weights(weights, lams, self.embedding.offsets, self.embedding.width)
+        widths = np.diff(self.embedding.offsets)
+        per_column = np.zeros((len(lams), self.embedding.width))  # columns that fill up have no weight
+        per_column[:, : widths.sum()] = np.repeat(np.array(lams)[:, None] * np.array(weights), widths, axis=1)
         return FusedDescent(self, states, per_column, lams, extra)
 
     def memory(self) -> tuple[Workspace, Kept]:

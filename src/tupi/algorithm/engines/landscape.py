@@ -241,7 +241,7 @@ def tabulate(
     runs : ndarray of int64
         Which.
     S, tally : ndarray of shape (all runs, G, width) and (all runs, 3, G)
-        Sums over the grid, see `tupi.algorithm.engines.passes.descend`. The width is a whole number of vectors.
+        Sums over the grid, see `tupi.algorithm.engines.moves.descend`. The width is a whole number of vectors.
     transposed, phi, slopes : ndarray of shape (all runs, r, G), (all runs, G, r) and (all runs, G, r), float32
         Features on the grid and their slopes, for linear interpolation.
     exact_phi, exact_slopes : ndarray of shape (all runs, G, r)
@@ -277,15 +277,6 @@ def dependence(table: Table, sums: Matrix, tally: Matrix, offsets: NDArray[np.in
     return alignment(sums.T @ table.phi, offsets, table.gram(tally)[0])
 
 
-def column_weights(weights: Sequence[Vector], lams: Sequence[float], offsets: NDArray[np.int64], width: int) -> Matrix:
-    """Return lam w_i(t) of each column's view, for each run; columns that fill up have none."""
-    widths = np.diff(offsets)
-    per_column = np.zeros((len(weights), width))
-    for m, (w, lam) in enumerate(zip(weights, lams, strict=True)):
-        per_column[m, : widths.sum()] = np.repeat(lam * w, widths)
-    return per_column
-
-
 class Landscape:
     """The energies of one step for several runs, from sums over the grid where each stands and where it tries to go.
 
@@ -309,7 +300,7 @@ class Landscape:
     anchor : ndarray of shape (runs, G, r), float32
         Centred features of the predictions at f(t), which follow an item's row.
     H, h : ndarray of shape (runs, G, R + r), float32, and (runs, G)
-        The tables of the gradient, see `tupi.algorithm.engines.passes.descend`.
+        The tables of the gradient, see `tupi.algorithm.engines.moves.descend`.
     sums, new_sums, tally, new_tally : ndarray
         Sums where the runs stand, and where they try to go, with those of the anchor's columns.
     energies, new_energies : ndarray of shape (runs,)

@@ -13,10 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.algorithm.engines.passes import descend, part_bounds
+from tupi.algorithm.engines.passes import BLOCK, add_parts, descend_part
 from tupi.blocks.home import Stored, uses_threads
+from tupi.embedding.embedding import LANES
 from tupi.runtime.storage import Workspace, aligned_copy
+from tupi.runtime.threads import on_threads
 
+ITEMS_PER_PART = 16_384
+MAX_PARTS = 16
 Array = NDArray[Any]
 
 
@@ -31,7 +35,7 @@ class Tables:
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Sums over items, for each run; see `tupi.algorithm.engines.passes.descend`. Those of blocks are added."""
+    """Sums over items, for each run; see `descend`. Those of blocks are added."""
 
     S: Array
     tally: Array
@@ -108,6 +112,75 @@ class Trial:
         if self.new_x is None or not accepted.any():
             return self.x
         return self.new_x if accepted.all() else np.where(accepted[:, None], self.new_x, self.x)
+
+
+def part_bounds(n: int) -> list[int]:
+    """Return where each part of n items begins, and n."""
+    parts = min(MAX_PARTS, 1 + n // ITEMS_PER_PART)
+    return [part * n // parts for part in range(parts + 1)]
+
+
+def descend(U: Array, *runs_of: Array, S: Array, tallies: Array, products: Array, partial: Array) -> None:
+    """Take one step of each run: the gradient at x, x moved, and the grid sums at the new x, in one read of U.
+
+    The gradient is g_k = [U_k, anchor(x'_k)] . H(x_k) + h(x_k) + push_k, with H and h interpolated linearly on the
+    grid; an item beyond the grid has only the last term. The new velocity is momentum * velocity - length * g, and the
+    new x is x plus that. With zero lengths and momenta this gives gradient and sums at x itself.
+
+    Items are split into parts whose number depends on n alone, and parts are added in a fixed order: the result does
+    not depend on how many threads there are. Rows are summed in float32 within a part, where a grid point sees a few
+    hundred items, and in float64 over parts.
+
+    Parameters
+    ----------
+    U : ndarray of shape (n, R), float32
+        The embedding.
+    *runs_of : ndarray
+        What each run has, in this order:
+
+        - x, shape (runs, n): predictions in grid units;
+        - velocity and before, shape (runs, n), float32: how x was moved last, and the gradient before that;
+        - anchor_x, shape (runs, n): where each item's anchor is looked up, x at f(t);
+        - anchor, shape (runs, G, r), float32: features of the predictions on the grid, centred;
+        - H, shape (runs, G, R + r), float32: the table that multiplies rows;
+        - h, shape (runs, G): what depends on the prediction alone;
+        - push, shape (runs, n) or (runs, 0), float32: a gradient that was computed elsewhere;
+        - lengths and momenta, shape (runs,): of the step;
+        - gradient, shape (runs, n), float32: where to write it;
+        - new_x, shape (runs, n), and new_velocity, the same in float32: where to write them.
+    S : ndarray of shape (runs, G, R + r)
+        Where to write sum_k hat_g(x_k) [U_k, anchor(x'_k)] at the new x.
+    tallies : ndarray of shape (runs, 3, G)
+        The same for sums of hat_g, hat_g^2 and hat_g hat_{g+1}.
+    products : ndarray of shape (runs, 3)
+        The same for g.g, velocity.(g - before) and (g - before).(g - before).
+    partial : ndarray of shape (parts, runs, G, R + r), float32
+        Room to work in: sums of each part.
+    """
+    anchor, H = runs_of[4], runs_of[5]
+    runs, points, r = anchor.shape
+    if U.shape[1] % LANES != 0 or r % LANES != 0 or H.shape[2] != U.shape[1] + r:
+        raise ValueError("rows of U and anchor need whole numbers of vectors, and H as many columns as both")
+    bounds = part_bounds(len(U))
+    parts = len(bounds) - 1
+    touched = np.tile(np.array([1, 0]), (parts, runs, 1))
+    part_products = np.zeros((parts, runs, 3))
+    part_tallies = np.zeros((parts, runs, 3, points))
+
+    def descend_parts(begin: int, end: int) -> None:
+        room, own = np.empty((BLOCK, U.shape[1]), np.float32), np.empty((BLOCK, r), np.float32)
+        starts, whole = np.empty(points + 1, np.uint32), np.empty((3, BLOCK), np.uint32)
+        real = np.empty((3, BLOCK), np.float32)
+        for part in range(begin, end):
+            descend_part(
+                U, bounds[part], bounds[part + 1], *runs_of, partial[part], touched[part], part_tallies[part],
+                part_products[part], room, own, starts, whole, real,
+            )  # fmt: skip
+
+    on_threads(descend_parts, parts)
+    np.sum(part_products, axis=0, out=products)
+    np.sum(part_tallies, axis=0, out=tallies)
+    on_threads(lambda begin, end: add_parts(partial, touched, S, begin, end), runs * points)
 
 
 def _pass(

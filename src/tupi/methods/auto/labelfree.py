@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tupi.blocks.home import Home, Kept, Rows, reads_views
 from tupi.embedding.anchor_loops import find_nearest
-from tupi.embedding.anchors import FAINT, AnchorGraph, GraphKernel, Near, compile_all, mirrored
+from tupi.embedding.anchors import FAINT, AnchorGraph, GraphKernel, Near, compile_all
 from tupi.embedding.relevance import TESTED, Relations, evenly, normal_quantiles, relations
 from tupi.methods.auto.items import Layout, Space, content_order, drawing_order, make_space, of_one
 from tupi.methods.auto.signal import SignalShare, explained_by, sampled_neighbors, signal_share
@@ -355,7 +355,7 @@ def averages_of(
     once = home.each(averaged, near, initial, initial, sizes=sizes, sums=sums[:, 1:])
     again = home.summed(gathered, near, once, a=a)[:, 1:]
     average = home.each(averaged, near, once, initial, sizes=sizes, sums=again)
-    graph, m = before or (AnchorGraph(sizes, mirrored(home.summed(shared, near, a=a))), home.n)
+    graph, m = before or (AnchorGraph.of(sizes, home.summed(shared, near, a=a)), home.n)
     passes = list(in_order(partial(graph.low_pass, sums[:, 1:] * (m / home.n)), STRENGTHS))
     base = home.each(based, near, initial, average, passes=passes)
     table = home.summed(moments, base) / home.n
