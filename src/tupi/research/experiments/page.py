@@ -27,6 +27,11 @@ def over_seeds(found: pd.DataFrame, values: pd.Series, sign: str = "") -> str:
     return figure(values.groupby(found["seed"]).mean(), sign)
 
 
+def listed(names: Sequence[str]) -> str:
+    """Return names as a sentence lists them."""
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
+
+
 def check(what: str, holds: bool, found: str) -> str:
     """Return a line that says whether something holds, and by how much."""
     return f"- **{'yes' if holds else 'no'}**: {what}: {found}.\n"

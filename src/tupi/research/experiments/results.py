@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tupi.research.experiments.experiment import Experiment
+from tupi.research.experiments.page import listed
 from tupi.research.experiments.protocol import PROTOCOL, initial_settings
 from tupi.research.experiments.runner import records
 from tupi.research.experiments.sources import SOURCES
@@ -93,8 +94,8 @@ def _introduction(datasets: Sequence[str], seeds: Sequence[int], said: str) -> s
         n_valid=PROTOCOL.n_valid,
         first=min(seeds),
         last=max(seeds),
-        run=", ".join(run),
-        pending=", ".join(pending),
+        run=listed(run),
+        pending=listed(pending),
         used=used,
         said=f"## What is reproduced, and what is not\n\n{said}\n" if said else "",
     )
