@@ -182,7 +182,7 @@ def library_of(*inputs: Any) -> str:
 
 
 def in_library(found: pd.DataFrame | pd.Series, library: str) -> Any:
-    """Return a table or column of pandas as one of a library; ids become a table's first column, for want of an index."""
+    """Return a table or column of pandas as one of a library; without an index, ids become a table's first column."""
     if library == PANDAS:
         return found
     backend: Any = library  # narwhals lists the names in its types
