@@ -1,14 +1,9 @@
 """From labels of any kind to an answer: which of them are used, what is fitted to them, and who judges it.
 
-Three experts may speak. The process (`tupi.methods.auto.process`, or for comparisons `tupi.methods.auto.preferences`)
-stands on the label-free answer and the graph. Beside it stands what wins on ordinary tables, where items form no
-clusters. The *plain* process has the views' own kernels only, and much is expected of them: y = b0 f + constant + a
-linear and a smooth function of the views + noise. Its linear part is ridge regression on [f, H] with a penalty by
-marginal likelihood, started from f. Neither graph nor label-free answer has a part in it. The third expert are trees
-(`tupi.methods.auto.trees`), which take part with labels enough to grow them.
-
-Left-out labels say how much of each to take (`tupi.methods.auto.guard.mean_shares`); before any label, less of both the
-fewer of f's deviations from its neighbours are signal, since there the process with its graph is at home.
+Values are learned under many hypotheses at once (`tupi.methods.auto.hypotheses`), some of which stand on averages over
+alike items and some on the views' own columns alone, which is what wins on ordinary tables. With labels enough trees
+(`tupi.methods.auto.trees`) are mixed in, as far as labels that were left out say (`mean_shares` in `guard.py`).
+Classes and comparisons are learned by one process each (`tupi.methods.auto.process`, `tupi.methods.auto.preferences`).
 """
 
 from __future__ import annotations
