@@ -42,6 +42,7 @@ from tupi.results.saving import read_outcome
 from tupi.runtime.errors import InputError
 from tupi.runtime.storage import as_bytes
 
+IN_COMMON = 5  # answers that others gave, too: who gave fewer is not said to agree or to disagree
 QUICK = 200_000  # items times views for which reports tell what each view is worth without being asked
 
 
@@ -230,10 +231,10 @@ def _raters(labels: Labels | None, fit: Fit) -> tuple[pd.DataFrame | None, pd.Da
 
 def _raters_note(raters: pd.DataFrame | None) -> tuple[str, ...]:
     """Return a sentence on who agrees least with the others, where there is anything to compare."""
-    known = pd.DataFrame() if raters is None else raters.dropna(subset="agree")
-    if len(known) < 2:
-        return ()
+    known = pd.DataFrame({"agree": []}) if raters is None else raters[raters["common"] >= IN_COMMON]
     agree = known["agree"].sort_values(kind="stable")
+    if len(agree) < 2 or agree.iloc[0] == agree.iloc[-1]:
+        return ()
     return (
         f"{len(agree)} raters were asked about the same items: rater {agree.index[0]!r} agrees least with the others "
         f"({agree.iloc[0]:.0%}) and rater {agree.index[-1]!r} most ({agree.iloc[-1]:.0%}); result.raters and "
@@ -354,8 +355,10 @@ def _dependence(prepared: Prepared, fit: Fit, final: np.ndarray) -> pd.DataFrame
         new = standardize(relative[prepared.items, None])[0]
     else:
         new = fit.columns
-    before, after = (
-        np.mean([view_dependence(embedding, column) for column in columns[prepared.order].T], axis=0)
-        for columns in (prepared.f, new)
-    )
-    return dependence_table(embedding.names, before, after, relations_of(prepared).p_values)
+
+    def mean(columns: np.ndarray) -> np.ndarray:
+        found: np.ndarray = np.mean([view_dependence(embedding, one) for one in columns[prepared.order].T], axis=0)
+        return found
+
+    before = prepared.once("initial dependence", lambda: mean(prepared.f))
+    return dependence_table(embedding.names, before, mean(new), relations_of(prepared).p_values)

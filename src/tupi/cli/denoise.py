@@ -128,7 +128,7 @@ def denoise(
     if getattr(chosen, "engine", None) == "dask":
         raise InputError("--set engine=dask: found without --scheduler; accepted: with it.")
     with ProgressBar(show=not quiet) as bar, collected_warnings() as warned:
-        inputs = files.read(task)
+        inputs = files.read(task, bar.read)
         result = tupi.denoise(
             inputs.predictions,
             inputs.features,

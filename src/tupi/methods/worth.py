@@ -35,6 +35,7 @@ from tupi.runtime.errors import InputError
 
 MOST_VIEWS = 20  # views that are left out in turn; of more, those that count most
 GAIN, EXPLAINS = "gain", "explains"
+SELDOM = 3.0  # what none of m labels shows may still be true of 3 / m of all items, with a confidence of 95 per cent
 LEAST_ITEMS = 4  # a correlation of fewer has no interval
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
@@ -89,7 +90,9 @@ def view_gains(prepared: Prepared, method: Method, fit: Fit, metric: Metric[Any]
         gain = _gain(metric, less, everything, problem, labels)
         if gain is not None and np.isfinite(gain.error):
             better = metric.gain(gain.before, gain.after)
-            half = stdtrit(n_labels(labels) - 1, 0.975) * gain.error
+            half = float(stdtrit(n_labels(labels) - 1, 0.975) * gain.error)
+            if half == 0 and metric.bounds == (0.0, 1.0) and not same(less, everything):
+                half = min(SELDOM / n_labels(labels), 1.0)
             found[view] = better, better - half, better + half
     return _table(problem, found, GAIN)
 
@@ -105,6 +108,17 @@ def _heaviest(fit: Fit, n_views: int) -> list[int]:
     return (
         sorted(np.argsort(-shares, kind="stable")[:MOST_VIEWS].tolist()) if n_views > MOST_VIEWS else [*range(n_views)]
     )
+
+
+def same(old: Judged | None, new: Judged | None) -> bool:
+    """Return whether two fits say the same of all labels, and not only what is right or wrong as often."""
+    if old is None or new is None:
+        return old is new
+    if (old.pairs is None) != (new.pairs is None) or len(old.answers) != len(new.answers):
+        return False
+    equal = old.pairs is None or new.pairs is None or np.array_equal(old.pairs[2], new.pairs[2])
+    answers = zip(old.answers, new.answers, strict=True)
+    return equal and all(np.array_equal(one, other) for both in answers for one, other in zip(*both, strict=True))
 
 
 def without_view(prepared: Prepared, view: int) -> Prepared | None:

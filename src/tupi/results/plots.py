@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tupi.judging.catalogue import axis_of, words_of
 from tupi.judging.evidence import Evidence
 from tupi.results.outcome import Outcome
-from tupi.results.summary import shortened, three_decimals
+from tupi.results.readable import shortened, three_decimals
 from tupi.runtime.json_values import numbers
 
 Figure: TypeAlias = dict[str, Any]

@@ -97,17 +97,19 @@ def _move(
     products[2] += yy
 
 
-@compiled(inline="always")
-def _clear(sums: Array, touched: Array, b: int) -> None:
-    """Set the rows up to grid points b and b + 1 to zero when they are first touched."""
+@compiled(no_cpython_wrapper=True)
+def _clear(sums: Array, touched: Array, lowest: int, highest: int) -> None:
+    """Set the rows from grid point ``lowest`` to the one after ``highest`` to zero when they are first touched."""
     if touched[0] > touched[1]:
-        touched[0], touched[1] = b, b - 1
-    while touched[1] < b + 1:
+        touched[0], touched[1] = lowest, lowest - 1
+    while touched[1] < highest + 1:
         touched[1] += 1
-        sums[touched[1], :] = 0.0
-    while touched[0] > b:
+        for j in range(sums.shape[1]):
+            sums[touched[1], j] = 0.0
+    while touched[0] > lowest:
         touched[0] -= 1
-        sums[touched[0], :] = 0.0
+        for j in range(sums.shape[1]):
+            sums[touched[0], j] = 0.0
 
 
 @compiled()
@@ -179,8 +181,7 @@ def descend_part(
                 float(cells), gradient[m, items], new_x[m, items], new_velocity[m, items], products[m],
             )  # fmt: skip
             lowest, highest = _locate(new_x[m, items], cells, cell, share)
-            _clear(sums[m], touched[m], lowest)
-            _clear(sums[m], touched[m], highest)
+            _clear(sums[m], touched[m], lowest, highest)
             _sort(cell, share, lowest, highest, starts, order, in_order, share_in_order)
             add(W, at, own, order, in_order, share_in_order, sums[m])
             count(in_order, share_in_order, tallies[m])

@@ -385,8 +385,9 @@ def describe_labels(
             f"But the {kind} agree with the predictions and the views no better than chance would; do their ids match "
             f"those of the predictions? They were left aside, and {instead} came back."
         )
+    sure = "a probability above 0.99" if probability > 0.99 else f"probability {probability:.2f}"
     said += (
-        f"They are better than the initial ones with probability {probability:.2f}, by the {kind} that were left out "
+        f"They are better than the initial ones with {sure}, by the {kind} that were left out "
         "and by what such views usually gain. "
     )
     if not guard:
@@ -395,4 +396,5 @@ def describe_labels(
         return said + against
     if not changed:
         return said + "That is no credible gain, so the initial predictions stay as they are."
-    return said + f"They make up {100 * blend.new:.0f}% of what came back."
+    whole = round(100 * blend.new) == 100
+    return said + ("They are what came back." if whole else f"They make up {100 * blend.new:.0f}% of what came back.")

@@ -223,9 +223,9 @@ def left_out_groups(values: Array, dual: Array, inverse: Array, groups: Position
     return predicted
 
 
-def slope(answers: Array) -> float:
-    """Return b0: the slope of labels with deviation one on the label-free answers, if they correlate by RHO."""
-    return float(1 / np.sqrt(answers.var() + (1 - RHO**2) / RHO**2))
+def slope(answers: Array, rho: float = RHO) -> float:
+    """Return b0: the slope of labels with deviation one on predictions of them, if they correlate by so much."""
+    return float(1 / np.sqrt(answers.var() + (1 - rho**2) / rho**2))
 
 
 @dataclass(frozen=True, eq=False)
