@@ -181,7 +181,7 @@ def library_of(*inputs: Any) -> str:
 
 
 def in_library(found: pd.DataFrame | pd.Series, library: str) -> Any:
-    """Return a table or column of pandas as one of a library; these have no index: ids become a table's first column."""
+    """Return a table or column of pandas as one of a library; without an index, ids are the first column of a table."""
     if library == PANDAS:
         return found
     backend: Any = library  # narwhals lists the names in its types

@@ -110,7 +110,7 @@ def _heaviest(fit: Fit, n_views: int) -> list[int]:
     )
 
 
-def same(old: Judged | None, new: Judged | None) -> bool:
+def same(old: AsJudged | None, new: AsJudged | None) -> bool:
     """Return whether two fits say the same of all labels, and not only what is right or wrong as often."""
     if old is None or new is None:
         return old is new
