@@ -336,3 +336,48 @@ def test_items_beyond_all_others_keep_their_prediction(method, value):
     assert found.familiar[0] == 0
     assert found.familiar[1] > 0.5
     assert found.predictions[0] == pytest.approx(SCORES[SEEN], abs=0.1)  # on the scale of ranks, for "auto"
+
+
+def test_probabilities_that_are_called_by_the_other_class_are_refused():
+    chance = pd.Series(1 / (1 + np.exp(-SCORES)), name="bad")
+    labels = tupi.Values(np.arange(LABELS), np.where(TRUTH[:LABELS] > 0, "bad", "good"))
+    result = tupi.denoise(chance[:SEEN], some(FIRST), labels, task="classification")
+    later = chance[LATER], some(LATER)
+    plain = result.predict(chance[LATER].to_numpy(), some(LATER))
+    np.testing.assert_array_equal(result.predict(*later), plain)
+    np.testing.assert_array_equal(result.predict(chance[LATER].rename("p"), some(LATER)), plain)
+    np.testing.assert_array_equal(np.ravel(result.predict(chance[LATER].to_frame(), some(LATER))), plain)
+    for call in (result.predict, result.drift):
+        with pytest.raises(InputError, match="found a column called 'good', which is the other class; accepted: prob"):
+            call((1 - chance[LATER]).rename("good"), some(LATER))
+
+
+@pytest.mark.parametrize("kind", ["numbers", "any kind"])
+def test_columns_of_the_same_name_are_told_apart_by_their_order_or_refused(kind):
+    table = pd.DataFrame(VIEWS["v0"][:, :3], columns=["p", "p", "q"])
+    if kind == "any kind":  # two columns of one name are refused from the start
+        table = table.set_axis(["o", "p", "q"], axis=1).assign(word=np.where(TRUTH > 0, "x", "y"))
+    result = tupi.denoise(SCORES[:SEEN], {"v0": table[:SEEN]}, KNOWN)
+    found = result.predict(SCORES[LATER], {"v0": table[LATER]})
+    turned = pd.concat([table, table.iloc[:, [0]].set_axis(["p"], axis=1)], axis=1)[LATER]
+    if kind == "numbers":
+        plain = tupi.denoise(SCORES[:SEEN], {"v0": table[:SEEN].to_numpy()}, KNOWN)
+        np.testing.assert_array_equal(found, plain.predict(SCORES[LATER], {"v0": table[LATER].to_numpy()}))
+        turned = table.iloc[LATER, ::-1]
+    for call in (result.predict, result.drift):
+        with pytest.raises(InputError, match="view 'v0': has 2 columns 'p'; accepted: one of each name, or"):
+            call(SCORES[LATER], {"v0": turned})
+
+
+def test_classes_that_come_twice_are_refused(results):
+    names = ["a", "b", "c"]
+    named = pd.DataFrame(CHANCES, columns=names)
+    result = tupi.denoise(
+        named[:SEEN], some(FIRST), tupi.Values(range(LABELS), np.array(names)[CLASSES[:LABELS]]), task="classification"
+    )
+    turned = named[names[::-1]][SEEN:].set_axis(range(N - SEEN))
+    np.testing.assert_array_equal(
+        result.predict(turned, some(LATER)), results["classes"].predict(CHANCES[LATER], some(LATER))
+    )
+    with pytest.raises(InputError, match="predictions: found columns a, b, c, c; accepted: those of before, a, b, c"):
+        result.predict(pd.concat([named, named["c"]], axis=1)[SEEN:], some(LATER))

@@ -276,3 +276,31 @@ def test_classes_that_nobody_else_spoke_of_stay_as_they_are():
     assert (found.index.tolist(), found.values.tolist()) == ([1, 3], [2, 0])
     assert np.isnan(found.errors).all()
     np.testing.assert_allclose(found.weights, 1.0)
+
+
+def test_labels_that_count_once_each_have_no_weights():
+    for weighted in (Values([0, 1], [3.0, 4.0], weights=[1, 1]), Pairs([0], [1], weights=[1.0])):
+        assert as_labels(weighted, 3).weights is None
+
+
+@pytest.mark.parametrize("task", ["ranking", "regression"])
+def test_what_hardly_counts_hardly_matters(task):
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=200)
+    scores, view = truth + rng.normal(size=200), truth[:, None] + 0.5 * rng.normal(size=(200, 2))
+    alone = tupi.denoise(scores, view, Values(range(30), truth[:30]), task=task)
+    weights = np.where(np.arange(40) < 30, 2.0, 1e-9)
+    beside = [
+        tupi.denoise(scores, view, Values(range(40), np.r_[truth[:30], said], weights=weights), task=task)
+        for said in (truth[30:40], np.full(10, 100.0), np.full(10, -1e4))
+    ]
+    usual = np.abs(beside[0].predictions - alone.predictions).max()
+    for one in beside[1:]:
+        assert np.abs(one.predictions - alone.predictions).max() < usual + 0.02
+        assert np.corrcoef(one.predictions, truth)[0, 1] > 0.85
+
+
+def test_values_of_which_no_mean_can_be_weighed_get_a_sentence(recwarn):
+    with pytest.raises(tupi.runtime.errors.InputError, match=r"labels: the largest magnitude is 1.7e\+308; accepted"):
+        as_labels(Values([0, 0, 1], [1.0, 1.7e308, 2.0]), 3)
+    assert not recwarn

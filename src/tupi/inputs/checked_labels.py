@@ -13,7 +13,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from tupi.inputs.ids import check_pairs_left, few, in_order_of, match
 from tupi.inputs.labels import Labels, Pairs, Values, entries, implied_pairs
-from tupi.inputs.numbers import PANDAS, as_numbers, as_pandas, as_plain, is_masked, library_of
+from tupi.inputs.numbers import (
+    MAGNITUDES,
+    PANDAS,
+    as_numbers,
+    as_pandas,
+    as_plain,
+    check_magnitude,
+    is_masked,
+    library_of,
+)
 from tupi.inputs.raters import Opinions, weighed_classes, weighed_values
 from tupi.runtime.errors import InputError
 
@@ -318,7 +327,7 @@ def _checked_weights(labels: Values | Pairs, size: int) -> NDArray[np.float64] |
     weights = _per_label("weights", labels.weights, size)
     if weights is not None and not ((weights > 0) & np.isfinite(weights)).all():
         raise InputError(f"labels.weights: found {weights.min():g}; accepted: finite numbers above 0.")
-    return weights
+    return None if weights is None or np.all(weights == 1.0) else weights  # what counts once each has no weights
 
 
 def _per_label(name: str, given: Any, size: int) -> NDArray[np.float64] | None:
@@ -355,6 +364,8 @@ def _one_per_item(labels: Values, classes: bool) -> Values:
     repeated = len(np.unique(labels.index)) < len(labels.index)
     if names is None and not repeated:
         return labels
+    if np.abs(labels.values).max(initial=0) > MAGNITUDES[1]:  # what is weighed is squared
+        check_magnitude("labels", labels.values)
     weights = np.ones(len(labels.index)) if labels.weights is None else labels.weights
     weigh = weighed_classes if classes else weighed_values
     found = weigh(labels.index, labels.values, weights, numbers)

@@ -20,6 +20,7 @@ from tupi.runtime.errors import InputError
 REAL = "biuf"  # kinds of dtypes: truth values, whole numbers with and without sign, floating point
 PANDAS = "pandas"
 LAST_SEED = 2**32 - 1  # the largest that scikit-learn takes
+MAGNITUDES = (1e-100, 1e100)  # of labels, whose squares are summed: beyond, sums are infinite or zero
 Array: TypeAlias = NDArray[Any]
 
 
@@ -181,7 +182,7 @@ def library_of(*inputs: Any) -> str:
 
 
 def in_library(found: pd.DataFrame | pd.Series, library: str) -> Any:
-    """Return a table or column of pandas as one of a library; without an index, ids are the first column of a table."""
+    """Return a table or column of pandas as one of a library; without an index, ids become a table's first column."""
     if library == PANDAS:
         return found
     backend: Any = library  # narwhals lists the names in its types
@@ -221,3 +222,14 @@ def check_seed(random_state: Any) -> int:
     if not whole or not 0 <= random_state <= LAST_SEED:
         raise InputError(f"random_state: found {random_state!r}; accepted: a whole number from 0 to {LAST_SEED}.")
     return int(random_state)
+
+
+def check_magnitude(called: str, values: NDArray[Any], why: str = "") -> None:
+    """Complain about numbers of which squares cannot be summed, saying why it matters if that is not plain."""
+    least, most = MAGNITUDES
+    largest = float(np.abs(values).max(initial=0.0))
+    if not least <= largest <= most:
+        raise InputError(
+            f"{called}: the largest magnitude is {largest:.3g}; accepted{why}: from {least:g} to {most:g}, in other "
+            "units if need be."
+        )

@@ -242,7 +242,8 @@ class RankingAnswer(OrderAnswer):
     @cached_property
     def units(self) -> tuple[float, float]:
         """Slope and height of the line by which what is learned predicts values."""
-        return float(np.mean(self.learned * self.values)), float(self.values.mean())
+        level, weights = units_of(self.values, self.fused.weights)[0], self.fused.weights
+        return float(np.average(self.learned * (self.values - level), weights=weights)), level
 
     def _pairs(self) -> tuple[Positions, Positions, Array]:
         """Return all pairs of different labels."""
@@ -291,14 +292,15 @@ class RegressionAnswer(Answer):
 
     def coefficients(self, blend: Blend) -> Array:
         """Return how values are made of [1, base columns, g, mean function]."""
-        g = self.of_g() * (self.values.std() / self.scale.scale)[:, None]
-        g[:, 0] = (self.values.mean() - self.scale.shift) / self.scale.scale
+        level, deviation = units_of(self.values, self.fused.weights)
+        g = self.of_g() * (deviation / self.scale.scale)[:, None]
+        g[:, 0] = (level - self.scale.shift) / self.scale.scale
         return blend.of(g, self.wide(self.problem.only(0)), self.wide(self.problem.careful))
 
     def gain(self, blend: Blend) -> Gain:
         """Return the gain in R², each label left out in turn."""
         f = self._in_units(self.problem.only(0))
-        before, after = (1 - (one - self.values) ** 2 / self.values.var() for one in (f, self._held_out(blend)))
+        before, after = (1 - ((one - self.values) / self._unit()) ** 2 for one in (f, self._held_out(blend)))
         return mean_gain(before, after, self.fused.weights)
 
     def agreement(self) -> tuple[float, float]:
@@ -319,23 +321,25 @@ class RegressionAnswer(Answer):
 
     def share(self, blend: Blend, probability: float) -> float:
         """Return how much of a blend leaves the least squared error, as far as labels left out tell."""
+        sure = 1.0 if self.fused.weights is None else np.sqrt(self.fused.weights)  # by so much an error counts more
         before, after = (
-            (self.values - one) / self.values.std()
+            sure * (self.values - one) / self._unit()
             for one in (self._in_units(self.problem.only(0)), self._held_out(blend))
         )
         return share_of_new(before, after, self.problem.promise, probability)
 
     def _held_out(self, blend: Blend) -> Array:
         """Return values of the labelled items, each without its label."""
-        g = self.fused.left_out.held_out[:, 0] * self.values.std() + self.values.mean()
+        level, deviation = units_of(self.values, self.fused.weights)
+        g = self.fused.left_out.held_out[:, 0] * deviation + level
         return blend.of(g, self._in_units(self.problem.only(0)), self._in_units(self.problem.careful))
 
     def _in_units(self, coefficients: Array) -> Array:
         return self.at_labels(coefficients)[:, 0] * self.scale.scale[0] + self.scale.shift[0]
 
     def _unit(self) -> float:
-        spread = float(self.values.std())
-        return spread * self._spread_of_errors((self.values - self.values.mean()) / spread)
+        z = standardised(self.values, self.fused.weights)
+        return units_of(self.values, self.fused.weights)[1] * self._spread_of_errors(z)
 
 
 @dataclass(frozen=True, eq=False)
@@ -382,6 +386,24 @@ class ComparisonAnswer(OrderAnswer):
         assert self.fused.answers is not None
         worth = self.fused.answers.value
         return float(np.average(worth, weights=worth) ** 1.5)
+
+
+def units_of(values: Array, weights: Array | None) -> tuple[float, float]:
+    """Return the mean and the deviation of labels, to which each adds as much as it counts.
+
+    The deviation is at least a billionth of that of labels which count alike: one that hardly counts may then be far
+    from the others, and yet not so far that its square is no number.
+    """
+    level, deviation = float(np.average(values, weights=weights)), float(values.std())
+    if weights is not None:
+        deviation = max(float(np.sqrt(np.average((values - level) ** 2, weights=weights))), 1e-9 * deviation)
+    return level, deviation
+
+
+def standardised(values: Array, weights: Array | None) -> Array:
+    """Return labels less their mean, over their deviation; see `units_of`."""
+    level, deviation = units_of(values, weights)
+    return (values - level) / deviation
 
 
 def correlation(first: Array, second: Array, weights: Array | None = None) -> float:

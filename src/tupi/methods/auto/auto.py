@@ -9,10 +9,11 @@ An item has a prediction f and rows of views. What comes back for it is one expl
 3. **The label-free answer** (`tupi.methods.auto.labelfree`): the average of f over alike items, shrunk towards f by the
    share of signal in their difference, which views that are left out in turn reveal (`tupi.methods.auto.signal`).
    Without labels that is all, and f itself where the views give no good reason to move it.
-4. **What labels add** (`tupi.methods.auto.fitting`): a Gaussian process around the label-free answer, whose kernels
-   (`tupi.methods.auto.kernels`) are made of f, of the anchors and of the views' own columns. Beside it stand a plain
-   process of f and the views alone, for tables whose items form no groups, and with labels enough trees
-   (`tupi.methods.auto.trees`).
+4. **What labels add** (`tupi.methods.auto.fitting`): values are learned under many explicit hypotheses at once
+   (`tupi.methods.auto.hypotheses`), which say how far labels follow the predictions, and whether the rest is shared by
+   alike items or a plain function of the views' own columns (`tupi.methods.auto.kernels`). With labels enough trees
+   (`tupi.methods.auto.trees`) have a part. Classes and comparisons are learned by one Gaussian process
+   (`tupi.methods.auto.process`, `tupi.methods.auto.preferences`).
 5. **The guard** (`tupi.methods.auto.guard`): labels that were left out say whether they belong to the items at all, and
    how likely the new predictions are better; new predictions, label-free answer and f are blended accordingly
    (by kind of label, `tupi.methods.auto.answers` and `tupi.methods.auto.class_answers`).
@@ -71,7 +72,7 @@ Positions = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class Auto(Method):
-    """Everything automatic: averages over alike items without labels, a guarded Gaussian process with them.
+    """Everything automatic: averages over alike items without labels, and guarded Gaussian processes with them.
 
     Labels are values or pairs. Of more than 2,000 labelled items (fewer beyond 67,000 items, but at least 200) a part
     is used, evenly spread over their values.
@@ -354,6 +355,18 @@ def describe_share(base: LabelFree) -> str:
     return f"Without labels {why}, and the predictions stay as they are."
 
 
+def _learners(answer: Answer) -> str:
+    """Return in words how much of what was learned is by what."""
+    plain, trees = (round(100 * share) for share in (answer.fused.plain_share, answer.fused.forest_share))
+    learners = {
+        "by what alike items have in common": 100 - plain - trees,
+        "by a plain regression on the predictions and the columns of the views": plain,
+        "by decision trees": trees,
+    }
+    *first, last = (f"{share}% {learner}" for learner, share in learners.items() if share)
+    return f"{', '.join(first)} and {last}" if first else last.split("% ", 1)[1]
+
+
 def describe_labels(
     answer: Answer,
     labels: Labels,
@@ -370,14 +383,7 @@ def describe_labels(
     kind = "labels" if isinstance(labels, Values) else "comparisons"
     given = len(labels.values) if isinstance(labels, Values) else len(labels.higher)
     used = f"{answer.n_used:,} {kind}" if answer.n_used == given else f"{answer.n_used:,} of {given:,} {kind}"
-    plain, trees = (round(100 * share) for share in (answer.fused.plain_share, answer.fused.forest_share))
-    learners = {
-        "by a plain regression on the predictions and the columns of the views": plain,
-        "by decision trees": trees,
-    }
-    others = [f"{share}% {learner}" for learner, share in learners.items() if share]
-    shares = f", {100 - plain - trees}% of them by a Gaussian process"
-    by = f"{shares}, {' and '.join(others)}" if others else " by a Gaussian process"
+    by = " by a Gaussian process" if answer.fused.average is None else f": {_learners(answer)}"
     said = f"New predictions were learned from {used}{by}. "
     if guard and confirmed < LEAST_CONFIRMED:  # labels that are left aside say nothing of a gain
         instead = "the answer without labels" if changed else "the initial predictions"

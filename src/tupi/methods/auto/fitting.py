@@ -1,14 +1,9 @@
 """From labels of any kind to an answer: which of them are used, what is fitted to them, and who judges it.
 
-Three experts may speak. The process (`tupi.methods.auto.process`, or for comparisons `tupi.methods.auto.preferences`)
-stands on the label-free answer and the graph. Beside it stands what wins on ordinary tables, where items form no
-clusters. The *plain* process has the views' own kernels only, and much is expected of them: y = b0 f + constant + a
-linear and a smooth function of the views + noise. Its linear part is ridge regression on [f, H] with a penalty by
-marginal likelihood, started from f. Neither graph nor label-free answer has a part in it. The third expert are trees
-(`tupi.methods.auto.trees`), which take part with labels enough to grow them.
-
-Left-out labels say how much of each to take (`tupi.methods.auto.guard.mean_shares`); before any label, less of both the
-fewer of f's deviations from its neighbours are signal, since there the process with its graph is at home.
+Values are learned under many hypotheses at once (`tupi.methods.auto.hypotheses`), some of which stand on averages over
+alike items and some on the views' own columns alone, which is what wins on ordinary tables. With labels enough trees
+(`tupi.methods.auto.trees`) are mixed in, as far as labels that were left out say (`mean_shares` in `guard.py`).
+Classes and comparisons are learned by one process each (`tupi.methods.auto.process`, `tupi.methods.auto.preferences`).
 """
 
 from __future__ import annotations
@@ -25,7 +20,7 @@ from tupi.embedding.relevance import evenly, normal_quantiles
 from tupi.inputs.groups import relative_labels
 from tupi.inputs.labels import Labels, Pairs, labelled_items
 from tupi.methods.auto import trees
-from tupi.methods.auto.answers import Answer, ComparisonAnswer, RankingAnswer, RegressionAnswer
+from tupi.methods.auto.answers import Answer, ComparisonAnswer, RankingAnswer, RegressionAnswer, standardised
 from tupi.methods.auto.class_answers import CLASS_SHIFT, BinaryAnswer, ClassAnswer, label_free_chances
 from tupi.methods.auto.fused import Average, Chances, Fused, Linear, Process, expected, line_of
 from tupi.methods.auto.guard import mean_shares
@@ -86,7 +81,7 @@ def fitted(base: LabelFree, labels: Labels, scale: Scale) -> Answer:
     groups = None if labels.groups is None else np.unique(labels.groups[used], return_inverse=True)[1]
     levels = scale.groups is None or scale.groups.levels
     best: tuple[float, Array, Fused] | None = None
-    for z, stretched in scales_of(values) if scale.task == "ranking" else [_as_they_are(values)]:
+    for z, stretched in scales_of(values, weights)[: None if scale.task == "ranking" else 1]:
         fused = fit_values(base, labelled, z, groups, levels, weights)
         assert fused.average is not None
         likely = fused.average.hypotheses.evidence + stretched
@@ -101,7 +96,7 @@ def fitted(base: LabelFree, labels: Labels, scale: Scale) -> Answer:
     return found
 
 
-def scales_of(values: Array) -> list[tuple[Array, float]]:
+def scales_of(values: Array, weights: Array | None = None) -> list[tuple[Array, float]]:
     """Return scales on which a ranking may learn values, mean 0 and deviation 1, and the log of how they stretch them.
 
     Only the order counts in the end. Among prices, a few that are many times the others would be nearly all that a
@@ -109,10 +104,9 @@ def scales_of(values: Array) -> list[tuple[Array, float]]:
     normal scores is a second scale. Values of density p(y) become ones of density p(y) / stretch, so that likelihoods
     on both scales can be compared once the logarithms of the stretches are added; p is estimated by Gaussian kernels.
     """
-    z, none = _as_they_are(values)
-    m = len(z)
-    found = [(z, none + PREFERRED)]
-    if m >= LEAST_FOR_SCALES and np.abs(z).max() > USUAL * ndtri(1 - 0.5 / m):
+    z, m = standardised(values, weights), len(values)
+    found = [(z, PREFERRED)]
+    if weights is None and m >= LEAST_FOR_SCALES and np.abs(z).max() > USUAL * ndtri(1 - 0.5 / m):
         scores = normal_quantiles(values[:, None])[:, 0]
         spread = (z + scores).std()
         width = 1.06 * min(1.0, np.subtract(*np.quantile(z, [0.75, 0.25])) / 1.34 + 1e-6) * m**-0.2
@@ -121,11 +115,6 @@ def scales_of(values: Array) -> list[tuple[Array, float]]:
         stretch = (1 + density * np.sqrt(2 * np.pi) * np.exp(0.5 * scores[some] ** 2)) / spread
         found.append(((z + scores) / spread, float(np.log(stretch).sum())))
     return found
-
-
-def _as_they_are(values: Array) -> tuple[Array, float]:
-    """Return values, mean 0 and deviation 1, which stretches nothing."""
-    return (values - values.mean()) / values.std(), 0.0
 
 
 def _who(labels: Pairs, order: Positions) -> tuple[NDArray[Any] | None, Positions | None]:

@@ -5,7 +5,7 @@ agree with nothing, and whatever is learned from them is harmful. `confirmation`
 that did not see them. And are the new predictions better than the initial ones? `probability_of_gain` compares both on
 labels that were left out. Labels that are not confirmed are left aside, and the label-free answer comes back.
 
-How much of each of several predictions to take is said by labels that were left out, too (`mean_shares`). Shares have a
+How much of each of two predictions to take is said by labels that were left out, too (`mean_shares`). The share has a
 Beta distribution before any label. Errors of the combination are normal with an unknown variance, so that m labels give
 shares the likelihood (SSE + slack)^-(m + PRIOR_LABELS) / 2, with SSE the sum of squared errors. What is used are means
 of the shares under both together: predictions that err alike leave the prior as it is, and one that errs clearly more
@@ -39,7 +39,7 @@ WIDER = 5.0  # than elsewhere is what is expected there: views that only labels 
 EXPECTED_SHARES, LABELS_OF_SHARE, LEAST_SHARE = {1.0: 0.7, 0.5: 0.4, 0.0: 0.1}, 3.0, 0.1
 USUALLY_WRONG, USUAL_LABELS = 0.25, 20  # share of wrong pairs or classes, and as how many labels that counts
 FEW_LABELS = 10  # with so many a strong predictor is changed less, in proportion to what is wrong
-TRIED, FEWER_TRIED = 200, 50  # shares, each as likely as any other before labels; fewer of each where there are two
+TRIED = 200  # shares, each as likely as any other before labels
 PRIOR_LABELS, PRIOR_VARIANCE = 2.0, 0.3  # the errors' variance is expected to be this, in that of the labels
 Array = NDArray[np.float64]
 
@@ -214,28 +214,23 @@ def weight_of(probability: float, promise: float, wrong: float, size: int) -> fl
 
 
 def mean_shares(errors: Array, expected: float, weight: float = 1.0) -> Array:
-    """Return the mean share of each prediction, shape (2 or 3, ...).
+    """Return the mean share of each of two predictions, shape (2, ...).
 
     Parameters
     ----------
-    errors : ndarray of shape (2 or 3, m, ...)
+    errors : ndarray of shape (2, m, ...)
         Errors of labels left out, in deviations of the labels; NaN for those that must not count. What follows the
         second axis are separate questions.
     expected : float
-        The share of all but the first before any label, between 0 and 1. Between a second and a third prediction
-        little is known: the share of the third in both is expected to be a third, Beta(1/2, 1).
+        The share of the second before any label, between 0 and 1.
     weight : float
         As how many labels that expectation counts.
     """
     counts = np.isfinite(errors[0]).sum(axis=0)
     known = np.nan_to_num(errors)
     products = np.einsum("ai...,bi...->ab...", known, known)
-    k = TRIED if len(errors) == 2 else FEWER_TRIED
-    s = _quantiles(weight * expected, weight * (1 - expected), k)
+    s = _quantiles(weight * expected, weight * (1 - expected), TRIED)
     tried = np.stack([1 - s, s])
-    if len(errors) > 2:
-        s, t = np.meshgrid(s, _quantiles(0.5, 1.0, k))
-        tried = np.stack([1 - s, s * (1 - t), s * t]).reshape(3, -1)
     sse = np.maximum(np.einsum("at,ab...,bt->t...", tried, products, tried, optimize=True), 0.0)
     logs = -0.5 * (counts + PRIOR_LABELS) * np.log(sse + PRIOR_LABELS * PRIOR_VARIANCE)
     likely = np.exp(logs - logs.max(axis=0))

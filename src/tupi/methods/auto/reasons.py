@@ -27,6 +27,7 @@ from tupi.methods.auto.answers import (
     ComparisonAnswer,
     RankingAnswer,
     RegressionAnswer,
+    standardised,
 )
 from tupi.methods.auto.class_answers import BinaryAnswer, ClassAnswer
 from tupi.methods.auto.fused import Process, answered
@@ -259,9 +260,9 @@ class Explanation:
     def _labels(self) -> Array:
         """Return values, mean 0 and deviation 1."""
         assert isinstance(self.answer, (RankingAnswer, RegressionAnswer, BinaryAnswer))
-        values = self.answer.values
-        scaled = (values - values.mean()) / values.std()
-        return self.answer.learned if isinstance(self.answer, RankingAnswer) else scaled
+        if isinstance(self.answer, RankingAnswer):
+            return self.answer.learned
+        return standardised(self.answer.values, self.answer.fused.weights)
 
     def _pull_of_trees(self, whole: Features) -> Array:
         """Return each label's weight in what trees say of an item, times what it is beyond the mean function."""
