@@ -159,7 +159,8 @@ def test_without_the_predictions_of_new_items_there_is_no_predict():
         (lambda e: list(tupi.LabelledKFold(1).split(X, KNOWN)), "n_splits: found 1; accepted: a whole number"),
         (lambda e: list(tupi.LabelledKFold("x").split(X, KNOWN)), "n_splits: found 'x'; accepted: a whole number"),
         (lambda e: list(tupi.LabelledKFold().split(X, X)), r"y: found shape \(80, \d\); accepted: one label for each"),
-        (lambda e: list(tupi.LabelledKFold().split(X, KNOWN, [1, 2])), "groups: found 2 for 80 items"),
+        (lambda e: list(tupi.LabelledKFold().split(X, KNOWN, [1, 2])), r"groups: found shape \(2,\) for 80 items"),
+        (lambda e: list(tupi.LabelledKFold().split(X, KNOWN, X)), r"groups: found shape \(80, \d\) for 80 items"),
         (lambda e: e.fit(X, [[1], [1, 2]], predictions=SCORES), "y: found rows of different lengths"),
     ],
 )

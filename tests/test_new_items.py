@@ -5,6 +5,8 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import tupi
@@ -186,6 +188,22 @@ def test_what_comes_back_is_of_the_kind_that_came_in(results):
     assert list(told.columns)[2:4] == ["initial_2", "prediction_0"]
 
 
+def test_columns_of_other_libraries_come_back_as_such(results):
+    plain = results["ranking"].predict(SCORES[LATER], some(LATER))
+    column = results["ranking"].predict(pl.Series("score", SCORES[LATER]), some(LATER))
+    assert isinstance(column, pl.Series)
+    assert column.name == "score"
+    np.testing.assert_array_equal(column.to_numpy(), plain)
+    chunked = results["ranking"].predict(pa.chunked_array([SCORES[LATER]]), some(LATER))
+    assert isinstance(chunked, pa.ChunkedArray)
+    np.testing.assert_array_equal(chunked.to_numpy(), plain)
+    shares = results["classes"].predict(CHANCES[LATER], some(LATER))
+    table = results["classes"].predict(pl.DataFrame(CHANCES[LATER], list("abc")), some(LATER))
+    assert isinstance(table, pl.DataFrame)
+    assert table.columns == list("abc")
+    np.testing.assert_array_equal(table.to_numpy(), shares)
+
+
 def test_class_columns_are_found_by_name():
     names = ["low", "middle", "high"]
     labels = tupi.Values(np.arange(LABELS), [names[k] for k in CLASSES[:LABELS]])
@@ -318,3 +336,48 @@ def test_items_beyond_all_others_keep_their_prediction(method, value):
     assert found.familiar[0] == 0
     assert found.familiar[1] > 0.5
     assert found.predictions[0] == pytest.approx(SCORES[SEEN], abs=0.1)  # on the scale of ranks, for "auto"
+
+
+def test_probabilities_that_are_called_by_the_other_class_are_refused():
+    chance = pd.Series(1 / (1 + np.exp(-SCORES)), name="bad")
+    labels = tupi.Values(np.arange(LABELS), np.where(TRUTH[:LABELS] > 0, "bad", "good"))
+    result = tupi.denoise(chance[:SEEN], some(FIRST), labels, task="classification")
+    later = chance[LATER], some(LATER)
+    plain = result.predict(chance[LATER].to_numpy(), some(LATER))
+    np.testing.assert_array_equal(result.predict(*later), plain)
+    np.testing.assert_array_equal(result.predict(chance[LATER].rename("p"), some(LATER)), plain)
+    np.testing.assert_array_equal(np.ravel(result.predict(chance[LATER].to_frame(), some(LATER))), plain)
+    for call in (result.predict, result.drift):
+        with pytest.raises(InputError, match="found a column called 'good', which is the other class; accepted: prob"):
+            call((1 - chance[LATER]).rename("good"), some(LATER))
+
+
+@pytest.mark.parametrize("kind", ["numbers", "any kind"])
+def test_columns_of_the_same_name_are_told_apart_by_their_order_or_refused(kind):
+    table = pd.DataFrame(VIEWS["v0"][:, :3], columns=["p", "p", "q"])
+    if kind == "any kind":  # two columns of one name are refused from the start
+        table = table.set_axis(["o", "p", "q"], axis=1).assign(word=np.where(TRUTH > 0, "x", "y"))
+    result = tupi.denoise(SCORES[:SEEN], {"v0": table[:SEEN]}, KNOWN)
+    found = result.predict(SCORES[LATER], {"v0": table[LATER]})
+    turned = pd.concat([table, table.iloc[:, [0]].set_axis(["p"], axis=1)], axis=1)[LATER]
+    if kind == "numbers":
+        plain = tupi.denoise(SCORES[:SEEN], {"v0": table[:SEEN].to_numpy()}, KNOWN)
+        np.testing.assert_array_equal(found, plain.predict(SCORES[LATER], {"v0": table[LATER].to_numpy()}))
+        turned = table.iloc[LATER, ::-1]
+    for call in (result.predict, result.drift):
+        with pytest.raises(InputError, match="view 'v0': has 2 columns 'p'; accepted: one of each name, or"):
+            call(SCORES[LATER], {"v0": turned})
+
+
+def test_classes_that_come_twice_are_refused(results):
+    names = ["a", "b", "c"]
+    named = pd.DataFrame(CHANCES, columns=names)
+    result = tupi.denoise(
+        named[:SEEN], some(FIRST), tupi.Values(range(LABELS), np.array(names)[CLASSES[:LABELS]]), task="classification"
+    )
+    turned = named[names[::-1]][SEEN:].set_axis(range(N - SEEN))
+    np.testing.assert_array_equal(
+        result.predict(turned, some(LATER)), results["classes"].predict(CHANCES[LATER], some(LATER))
+    )
+    with pytest.raises(InputError, match="predictions: found columns a, b, c, c; accepted: those of before, a, b, c"):
+        result.predict(pd.concat([named, named["c"]], axis=1)[SEEN:], some(LATER))

@@ -204,3 +204,13 @@ def test_one_more_item_changes_next_to_nothing():
     whole = tupi.denoise(scores, views, labels).predictions
     less = tupi.denoise(scores[:-1], some(slice(0, 2599), views), labels).predictions
     assert spearmanr(less, whole[:-1])[0] > 0.99999
+
+
+def test_labels_that_come_later_know_what_the_predictions_are_called():
+    chance = pd.Series(1 / (1 + np.exp(-2 * SCORES)), name="bad")  # by the order of names, "good" would be positive
+    labels = tupi.Values(np.arange(60), np.where(TRUTH[:60] > 0, "bad", "good"))
+    fresh = tupi.denoise(chance, VIEWS, labels, task="classification")
+    result = tupi.denoise(chance, VIEWS, task="classification").update(labels=labels)
+    assert result.classes == fresh.classes == ("good", "bad")
+    np.testing.assert_allclose(result.predictions, fresh.predictions, atol=1e-9)
+    assert result.evidence == fresh.evidence

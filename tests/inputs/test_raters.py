@@ -126,6 +126,23 @@ def test_a_rater_who_turns_comparisons_around_is_found(made, tmp_path):
     assert more.raters.loc["eve", "answers"] == 1
 
 
+def test_raters_who_are_wrong_do_not_judge(made):
+    truth, scores, views = made
+    rng = np.random.default_rng(5)
+    first, second = rng.integers(40, size=(2, 400))
+    first, second = first[first != second][:200], second[first != second][:200]
+    up = truth[first] > truth[second]
+    raters = np.arange(200) % 10
+    wrong = raters < 3  # all that these three say is wrong
+    higher, lower = np.where(up != wrong, first, second), np.where(up != wrong, second, first)
+    named, alone = Pairs(higher, lower, raters=raters), Pairs(higher[~wrong], lower[~wrong])
+    found, rest = (tupi.denoise(scores, views, labels) for labels in (named, alone))
+    assert (found.raters["error"].iloc[:3] > 0.4).all()
+    # The gain is nearly that of the answers without theirs, not that of all answers as they are.
+    assert abs(found.evidence.gain - rest.evidence.gain) < 0.03
+    assert found.params["weight"] > rest.params["weight"] - 0.1
+
+
 def test_values_of_several_raters_in_one_call(made):
     truth, scores, views = made
     _, index, values, raters = values_of_three()
@@ -135,6 +152,15 @@ def test_values_of_several_raters_in_one_call(made):
     assert result.raters["error"].idxmax() == "cy"
     assert len(result.agreement) == 3
     assert "rater 'cy' agrees least with the others" in result.notes[-1]
+
+
+def test_nobody_is_said_to_disagree_about_one_answer(made):
+    truth, scores, views = made
+    raters = ["ann"] * 20 + ["bob"] * 20
+    asked = np.append(np.arange(20), [0, *range(20, 39)])  # both were asked about one item
+    result = tupi.denoise(scores, views, Values(asked, truth[asked], raters=raters))
+    assert (result.raters["common"] < 5).all()
+    assert not any("agrees least" in note for note in result.notes)
 
 
 def test_weights_of_values_make_them_count(made):
@@ -250,3 +276,31 @@ def test_classes_that_nobody_else_spoke_of_stay_as_they_are():
     assert (found.index.tolist(), found.values.tolist()) == ([1, 3], [2, 0])
     assert np.isnan(found.errors).all()
     np.testing.assert_allclose(found.weights, 1.0)
+
+
+def test_labels_that_count_once_each_have_no_weights():
+    for weighted in (Values([0, 1], [3.0, 4.0], weights=[1, 1]), Pairs([0], [1], weights=[1.0])):
+        assert as_labels(weighted, 3).weights is None
+
+
+@pytest.mark.parametrize("task", ["ranking", "regression"])
+def test_what_hardly_counts_hardly_matters(task):
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=200)
+    scores, view = truth + rng.normal(size=200), truth[:, None] + 0.5 * rng.normal(size=(200, 2))
+    alone = tupi.denoise(scores, view, Values(range(30), truth[:30]), task=task)
+    weights = np.where(np.arange(40) < 30, 2.0, 1e-9)
+    beside = [
+        tupi.denoise(scores, view, Values(range(40), np.r_[truth[:30], said], weights=weights), task=task)
+        for said in (truth[30:40], np.full(10, 100.0), np.full(10, -1e4))
+    ]
+    usual = np.abs(beside[0].predictions - alone.predictions).max()
+    for one in beside[1:]:
+        assert np.abs(one.predictions - alone.predictions).max() < usual + 0.02
+        assert np.corrcoef(one.predictions, truth)[0, 1] > 0.85
+
+
+def test_values_of_which_no_mean_can_be_weighed_get_a_sentence(recwarn):
+    with pytest.raises(tupi.runtime.errors.InputError, match=r"labels: the largest magnitude is 1.7e\+308; accepted"):
+        as_labels(Values([0, 0, 1], [1.0, 1.7e308, 2.0]), 3)
+    assert not recwarn

@@ -193,3 +193,20 @@ def test_class_columns_are_found_by_their_names():
     pd.testing.assert_frame_equal(result.drift(new[["high", "low", "mid"]], NEW).table, found)
     with pytest.raises(InputError, match="predictions: found columns low, mid; accepted: those of before"):
         result.drift(new[["low", "mid"]], NEW)
+
+
+def test_rows_of_other_ids_are_no_drift_but_a_mistake():
+    old, new = [f"i{k}" for k in range(N)], [f"n{k}" for k in range(len(SCORES) - N)]
+    tables = {"near": pd.DataFrame(OLD["near"], old), "still": np.ones((N, 1))}
+    with pytest.warns(UserWarning, match="View 'still' is constant"):
+        result = tupi.denoise(pd.Series(SCORES[:N], old), tables, method="tupi", n_iter=1)
+    scores, rows = pd.Series(SCORES[N:], new), pd.DataFrame(NEW["near"], new)
+    found = result.drift(
+        scores, {"near": rows[::-1], "still": np.ones((len(new), 1))}
+    )  # a view that was dropped before
+    pd.testing.assert_frame_equal(found.table, result.drift(SCORES[N:], {"near": NEW["near"]}).table)
+    for wrong in (rows.add_prefix("m", axis=0), rows.reset_index(drop=True)):
+        with pytest.raises(InputError, match="view 'near': none of its ids is among those of the predictions"):
+            result.drift(scores, {"near": wrong})
+    with pytest.raises(InputError, match="occur more than once"):
+        result.drift(scores, {"near": rows.set_axis(["n0"] * len(rows))})

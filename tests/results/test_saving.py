@@ -260,3 +260,30 @@ def test_an_encrypted_file(tmp_path):
         place = content.find(b"PK\x01\x02", place + 1)
     (tmp_path / "locked.npz").write_bytes(content)
     assert "encrypted" in outcome_of(tmp_path / "locked.npz")
+
+
+@pytest.mark.parametrize("name", ["01", "1e3", "-0", "nan", "2020-01-01", "1577836800000"])
+def test_names_of_views_that_look_like_something_else_stay(name, tmp_path):
+    rng = np.random.default_rng(0)
+    view = rng.normal(size=(30, 2))
+    result = tupi.denoise(view[:, 0] + rng.normal(size=30), {name: view})
+    loaded = tupi.load(result.save(tmp_path / "run.npz"))
+    for table in saving.TABLES:
+        pd.testing.assert_frame_equal(getattr(loaded, table), getattr(result, table), check_dtype=False)
+    assert loaded.weights.columns.tolist() == [name] == loaded.dependence.index.tolist()
+
+
+@pytest.mark.parametrize("names", [pd.to_datetime(["2020", "2021"]), pd.interval_range(0, 2), [b"x", "y"]])
+@pytest.mark.parametrize("binary", [False, True])
+def test_classes_of_any_kind_are_saved_as_text(names, binary, tmp_path):
+    rng = np.random.default_rng(0)
+    f = rng.normal(size=30)
+    chance, said = 1 / (1 + np.exp(-f)), np.empty(30, object)
+    said[:] = [names[int(one > 0)] for one in f]
+    both = pd.DataFrame(np.column_stack([1 - chance, chance]))
+    both.columns = pd.Index(list(names), dtype=object)
+    given = chance if binary else both
+    result = tupi.denoise(given, f[:, None], tupi.Values(range(30), said), task="classification")
+    loaded = tupi.load(result.save(tmp_path / "run.npz"))
+    assert loaded.classes == tuple(map(str, names))
+    np.testing.assert_array_equal(loaded.predict(given[:3], f[:3, None]), result.predict(given[:3], f[:3, None]))

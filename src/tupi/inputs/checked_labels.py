@@ -11,9 +11,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from tupi.inputs.ids import check_pairs_left, check_unique, few, match
+from tupi.inputs.ids import check_pairs_left, few, in_order_of, match
 from tupi.inputs.labels import Labels, Pairs, Values, entries, implied_pairs
-from tupi.inputs.numbers import PANDAS, as_numbers, as_pandas, as_plain, is_masked, library_of
+from tupi.inputs.numbers import (
+    MAGNITUDES,
+    PANDAS,
+    as_numbers,
+    as_pandas,
+    as_plain,
+    check_magnitude,
+    is_masked,
+    library_of,
+)
 from tupi.inputs.raters import Opinions, weighed_classes, weighed_values
 from tupi.runtime.errors import InputError
 
@@ -67,8 +76,8 @@ def as_labels(
 
 def _of_each_item(labels: Any, n: int, index: pd.Index | None) -> Values:
     """Return the values of an array or Series that has an entry for each item, those that are unknown left out."""
-    if isinstance(labels, pd.Series) and index is not None and not labels.index.equals(index):
-        labels = _match(labels, index)
+    if isinstance(labels, pd.Series) and index is not None:
+        labels = in_order_of(index, "labels", labels)
     array = _one_dimensional(labels)
     if len(array) != n:
         raise InputError(
@@ -141,12 +150,6 @@ def _one_dimensional(labels: Any, called: str = "labels") -> Array:
     if array.ndim != 1:
         raise InputError(f"{called}: found an array of shape {array.shape}; accepted: a one-dimensional array.")
     return array
-
-
-def _match(labels: pd.Series, index: pd.Index) -> pd.Series:
-    check_unique("labels", labels.index)
-    match("labels", labels.index, index)
-    return labels.reindex(index)
 
 
 def _values_by_id(labels: Values, index: pd.Index | None) -> Values:
@@ -324,7 +327,7 @@ def _checked_weights(labels: Values | Pairs, size: int) -> NDArray[np.float64] |
     weights = _per_label("weights", labels.weights, size)
     if weights is not None and not ((weights > 0) & np.isfinite(weights)).all():
         raise InputError(f"labels.weights: found {weights.min():g}; accepted: finite numbers above 0.")
-    return weights
+    return None if weights is None or np.all(weights == 1.0) else weights  # what counts once each has no weights
 
 
 def _per_label(name: str, given: Any, size: int) -> NDArray[np.float64] | None:
@@ -361,6 +364,8 @@ def _one_per_item(labels: Values, classes: bool) -> Values:
     repeated = len(np.unique(labels.index)) < len(labels.index)
     if names is None and not repeated:
         return labels
+    if np.abs(labels.values).max(initial=0) > MAGNITUDES[1]:  # what is weighed is squared
+        check_magnitude("labels", labels.values)
     weights = np.ones(len(labels.index)) if labels.weights is None else labels.weights
     weigh = weighed_classes if classes else weighed_values
     found = weigh(labels.index, labels.values, weights, numbers)

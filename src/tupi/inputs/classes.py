@@ -117,6 +117,32 @@ def check_probabilities(values: Array) -> None:
         )
 
 
+def name_of(predictions: Any) -> Any:
+    """Return what a Series, or the only column of a table, is called; None for anything else.
+
+    The number 0 is no name: pandas calls so what has none.
+    """
+    called = None
+    if isinstance(predictions, pd.Series):
+        called = predictions.name
+    elif isinstance(predictions, pd.DataFrame) and predictions.shape[1] == 1:
+        called = predictions.columns[0]
+    return None if isinstance(called, int) and called == 0 else called
+
+
+def check_called(predictions: Any, classes: Sequence[Any] | None) -> None:
+    """Complain about probabilities of items that come later if they are called by the other one of two classes."""
+    called = name_of(predictions)
+    if called is None or classes is None:
+        return
+    negative, positive = map(plain_name, classes)
+    if plain_name(called) == negative != positive:
+        raise InputError(
+            f"predictions: found a column called {called!r}, which is the other class; accepted: probabilities of "
+            f"class {classes[1]!r}, as they were before."
+        )
+
+
 class TwoClasses:
     """Numbers of two classes, 0 and 1, from labels with two values of any kind.
 
@@ -126,8 +152,7 @@ class TwoClasses:
     Parameters
     ----------
     called : object
-        The name of the column of predictions, if it has one. The number 0 is none: pandas calls so what has no
-        name.
+        The name of the column of predictions, if it has one, see `name_of`.
 
     Attributes
     ----------
@@ -136,7 +161,7 @@ class TwoClasses:
     """
 
     def __init__(self, called: Any = None) -> None:
-        self.called = None if isinstance(called, int) and called == 0 else called
+        self.called = called
         self.names: tuple[Any, Any] | None = None
 
     def __call__(self, values: NDArray[Any]) -> NDArray[np.int64]:

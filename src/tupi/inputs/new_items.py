@@ -9,12 +9,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tupi.inputs.classes import check_probabilities, expand
-from tupi.inputs.features import as_matrix, check_row_count, in_order, named_views, table_of_more
+from tupi.inputs.classes import check_called, check_probabilities, expand
+from tupi.inputs.features import as_matrix, check_row_count, named_views, table_of_more
 from tupi.inputs.groups import Groups, as_groups
+from tupi.inputs.ids import in_order_of
 from tupi.inputs.numbers import as_pandas
 from tupi.inputs.problem import Problem, check_new_predictions, prediction_array
 from tupi.inputs.tables import Encoding
+from tupi.inputs.tables.encoding import the_only
 from tupi.inputs.views import Statistics, View, called_view, check_finite, check_whole_rows, examine
 from tupi.runtime.errors import InputError, nearest
 
@@ -134,6 +136,7 @@ class Known:
             came, before = ("one column", "one for each class")[:: -1 if self.binary else 1]
             raise InputError(f"predictions: found {came}; accepted: {before}, as they were before.")
         if self.binary:
+            check_called(predictions, self.classes)
             check_new_predictions(initial)
             check_probabilities(initial)
             initial = expand(initial)
@@ -179,7 +182,7 @@ class Known:
             values, matrix = given.get(view.name), None
             if values is not None:
                 if index is not None and isinstance(values, (pd.DataFrame, pd.Series)):
-                    values = in_order(view.name, values, index)
+                    values = in_order_of(index, called_view(view.name), values)
                 matrix = view.matrix(as_pandas(called_view(view.name), values))
                 check_row_count(view.name, len(matrix), n)
                 matrix = matrix if groups is None else groups.relative(matrix)
@@ -291,22 +294,20 @@ def _are_probabilities(initial: Array) -> bool:
 
 def by_class(predictions: pd.DataFrame, classes: tuple[Any, ...]) -> pd.DataFrame:
     """Return class columns in the order that they had."""
-    places, wanted = {str(name): k for k, name in enumerate(predictions.columns)}, list(map(str, classes))
-    if set(places) != set(wanted):
+    found, wanted = list(map(str, predictions.columns)), list(map(str, classes))
+    if sorted(found) != sorted(wanted):
         raise InputError(
-            f"predictions: found columns {', '.join(list(places)[:6])}; accepted: those of before, "
-            f"{', '.join(wanted[:6])}."
+            f"predictions: found columns {', '.join(found[:6])}; accepted: those of before, {', '.join(wanted[:6])}."
         )
-    return predictions.iloc[:, [places[name] for name in wanted]]
+    return predictions.iloc[:, [found.index(name) for name in wanted]]
 
 
 def _by_heading(called: str, table: pd.DataFrame, headings: tuple[str, ...]) -> pd.DataFrame:
     """Return the columns of a table in the order that they had."""
-    places = {str(name): k for k, name in enumerate(table.columns)}
-    for name in headings:
-        if name not in places:
-            raise InputError(f"{called}: has no column {name!r}; accepted: the columns that were there before.")
-    return table.iloc[:, [places[name] for name in headings]]
+    found = tuple(map(str, table.columns))
+    if found == headings:
+        return table
+    return table.iloc[:, [the_only(found, name, called) for name in headings]]
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,7 @@ from tupi.runtime.errors import InputError
 REAL = "biuf"  # kinds of dtypes: truth values, whole numbers with and without sign, floating point
 PANDAS = "pandas"
 LAST_SEED = 2**32 - 1  # the largest that scikit-learn takes
+MAGNITUDES = (1e-100, 1e100)  # of labels, whose squares are summed: beyond, sums are infinite or zero
 Array: TypeAlias = NDArray[Any]
 
 
@@ -180,14 +181,17 @@ def library_of(*inputs: Any) -> str:
     return PANDAS
 
 
-def in_library(frame: pd.DataFrame, library: str) -> Any:
-    """Return a table of pandas as one of a library; such tables have no index, so ids become the first column."""
+def in_library(found: pd.DataFrame | pd.Series, library: str) -> Any:
+    """Return a table or column of pandas as one of a library; without an index, ids become a table's first column."""
     if library == PANDAS:
-        return frame
-    if not isinstance(frame.index, pd.RangeIndex):
-        frame = frame.reset_index(names="id" if frame.index.name is None else frame.index.name)
-    columns = {str(name): frame[name].to_list() for name in frame.columns}
+        return found
     backend: Any = library  # narwhals lists the names in its types
+    if isinstance(found, pd.Series):
+        name = "" if found.name is None else str(found.name)
+        return nw.new_series(name, found.to_numpy(), backend=backend).to_native()
+    if not isinstance(found.index, pd.RangeIndex):
+        found = found.reset_index(names="id" if found.index.name is None else found.index.name)
+    columns = {str(name): found[name].to_list() for name in found.columns}
     return nw.from_dict(columns, backend=backend).to_native()
 
 
@@ -218,3 +222,14 @@ def check_seed(random_state: Any) -> int:
     if not whole or not 0 <= random_state <= LAST_SEED:
         raise InputError(f"random_state: found {random_state!r}; accepted: a whole number from 0 to {LAST_SEED}.")
     return int(random_state)
+
+
+def check_magnitude(called: str, values: NDArray[Any], why: str = "") -> None:
+    """Complain about numbers of which squares cannot be summed, saying why it matters if that is not plain."""
+    least, most = MAGNITUDES
+    largest = float(np.abs(values).max(initial=0.0))
+    if not least <= largest <= most:
+        raise InputError(
+            f"{called}: the largest magnitude is {largest:.3g}; accepted{why}: from {least:g} to {most:g}, in other "
+            "units if need be."
+        )

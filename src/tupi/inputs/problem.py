@@ -12,11 +12,19 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tupi.inputs.checked_labels import as_labels
-from tupi.inputs.classes import TwoClasses, check_names, check_probabilities, class_numbers, collapse, expand
-from tupi.inputs.features import as_views, named_views, varying
-from tupi.inputs.groups import Groups, Levels, as_groups
+from tupi.inputs.classes import (
+    TwoClasses,
+    check_names,
+    check_probabilities,
+    class_numbers,
+    collapse,
+    expand,
+    name_of,
+)
+from tupi.inputs.features import as_views, varying
+from tupi.inputs.groups import Groups, as_groups, levels_mean_something
 from tupi.inputs.labels import Labels, Pairs, Values
-from tupi.inputs.numbers import PANDAS, as_numbers, as_pandas, library_of
+from tupi.inputs.numbers import PANDAS, as_numbers, as_pandas, check_magnitude, library_of
 from tupi.inputs.tables import Encoding
 from tupi.inputs.views import View
 from tupi.runtime.errors import InputError, nearest
@@ -25,7 +33,6 @@ TASKS = ("ranking", "regression", "classification")
 SMALLEST_PROBABILITY = 1e-6  # a zero stands for "hardly ever": its logarithm must stay finite
 MIN_ITEMS = 10
 LARGEST_PREDICTION = 1e305  # differences of larger numbers are not finite
-MAGNITUDES = (1e-100, 1e100)  # of labels, whose squares are summed: beyond, sums are infinite or zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +64,8 @@ class Problem:
     groups : Groups or None
         Which items are compared with one another, if not all are; the views are relative to their group, unless the
         levels of groups mean something.
+    called : object
+        The name of the one column of probabilities, by which labels that come later know the positive class.
     """
 
     initial: NDArray[np.float64]
@@ -70,6 +79,7 @@ class Problem:
     binary: bool = False
     constant: tuple[str, ...] = ()
     groups: Groups | None = None
+    called: Any = None
 
     @property
     def n(self) -> int:
@@ -150,25 +160,32 @@ def make_problem(
     groups: Any = None,
 ) -> Problem:
     """Check all input of `tupi.denoise` and return it as a `Problem`."""
-    if groups is not None and task != "ranking" and task in TASKS:
+    check_task(task)
+    if groups is not None and task != "ranking":
         raise InputError(f"groups: found with task {task!r}; accepted: with task 'ranking', which is within groups.")
-    if task not in TASKS:
-        raise InputError(f"task: found {task!r}; accepted: {', '.join(TASKS)}.{nearest(str(task), TASKS)}")
-    named = named_views(features)
-    library = library_of(predictions, features, *named.values())
+    tables = (
+        features.values() if isinstance(features, Mapping) else features if isinstance(features, (list, tuple)) else ()
+    )
+    library = library_of(predictions, features, *tables)
     said = without_views(predictions, labels, task, groups)
     initial, index, grouped = said.initial, said.index, said.groups
-    views, encodings = as_views(features, len(initial), index, impute)
+    given, encodings = as_views(features, len(initial), index, impute)
     if grouped is not None:
-        grouped = replace(grouped, levels=Levels(initial, views, grouped).mean_something(said.labels))
+        grouped = replace(grouped, levels=levels_mean_something(initial, given, grouped, said.labels))
         if not grouped.levels:
-            views = tuple(View(v.name, grouped.relative(v.source), impute, headings=v.headings) for v in views)
-    views = varying(views)
-    constant = tuple(name for name in named if name not in {view.name for view in views})
+            given = tuple(View(v.name, grouped.relative(v.source), impute, headings=v.headings) for v in given)
+    views = varying(given)
+    constant = tuple(view.name for view in given if view not in views)
     problem = replace(said, views=views, encodings=encodings, library=library, constant=constant, groups=grouped)
     taking_part = problem.columns[problem.covered]
     check_taking_part(len(taking_part), bool((taking_part != taking_part[:1]).any()))
     return problem
+
+
+def check_task(task: Any) -> None:
+    """Complain about a task that does not exist."""
+    if task not in TASKS:
+        raise InputError(f"task: found {task!r}; accepted: {', '.join(TASKS)}.{nearest(str(task), TASKS)}")
 
 
 def without_views(predictions: Any, labels: Any, task: str, groups: Any = None) -> Problem:
@@ -181,9 +198,9 @@ def without_views(predictions: Any, labels: Any, task: str, groups: Any = None) 
     classes = tuple(predictions.columns) if isinstance(predictions, pd.DataFrame) else None
     initial = _as_predictions(predictions, task)
     grouped: Groups | None = None
-    binary = task == "classification" and initial.ndim == 1
+    binary, called = task == "classification" and initial.ndim == 1, name_of(predictions)
     if binary:
-        two = TwoClasses(predictions.name if isinstance(predictions, pd.Series) else classes[0] if classes else None)
+        two = TwoClasses(called)
         initial = _frozen(expand(initial))
         checked = _class_labels(labels, len(initial), index, two)
         classes = two.names
@@ -198,7 +215,8 @@ def without_views(predictions: Any, labels: Any, task: str, groups: Any = None) 
         _check_kinds(checked, task)
     if grouped is not None and checked is not None:
         checked = grouped.of(checked)
-    return _of_usable_size(Problem(initial, (), checked, task, index, classes, binary=binary, groups=grouped))
+    found = Problem(initial, (), checked, task, index, classes, binary=binary, groups=grouped, called=called)
+    return _of_usable_size(found)
 
 
 def _of_usable_size(problem: Problem) -> Problem:
@@ -217,7 +235,7 @@ def with_more_labels(problem: Problem, labels: Any) -> Problem:
     if problem.task == "classification":
         n, n_classes = problem.initial.shape
         if problem.binary and problem.classes is None:
-            two = TwoClasses()
+            two = TwoClasses(problem.called)
             found = _class_labels(labels, n, problem.index, two)
             return replace(problem, labels=found, classes=two.names)
         convert = partial(class_numbers, n_classes=n_classes, names=problem.classes)
@@ -346,15 +364,4 @@ def check_taking_part(n: int, differ: bool) -> None:
         raise InputError(
             "predictions: those of the items that have features are all equal; accepted: predictions that differ "
             "between items."
-        )
-
-
-def check_magnitude(called: str, values: NDArray[Any], why: str = "") -> None:
-    """Complain about numbers of which squares cannot be summed, saying why it matters if that is not plain."""
-    least, most = MAGNITUDES
-    largest = float(np.abs(values).max(initial=0.0))
-    if not least <= largest <= most:
-        raise InputError(
-            f"{called}: the largest magnitude is {largest:.3g}; accepted{why}: from {least:g} to {most:g}, in other "
-            "units if need be."
         )

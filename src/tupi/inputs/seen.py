@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tupi.inputs.features import check_row_count, named_views
+from tupi.inputs.ids import in_order_of
 from tupi.inputs.new_items import matrix_as_before
 from tupi.inputs.numbers import as_pandas
 from tupi.inputs.problem import Problem
@@ -43,6 +44,8 @@ class Seen:
         Whether rows are relative to the mean of their group.
     headings : tuple of (tuple of str or None), or None
         Names of the columns of each view that came as a table of numbers; None in files that earlier versions wrote.
+    constant : tuple of str
+        Views that did not vary, and that are not looked at.
     """
 
     n: int
@@ -53,6 +56,7 @@ class Seen:
     encodings: tuple[Encoding | None, ...]
     relative: bool = False
     headings: tuple[tuple[str, ...] | None, ...] | None = None
+    constant: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, problem: Problem, initial: NDArray[np.float64]) -> Seen:
@@ -69,6 +73,7 @@ class Seen:
             tuple(problem.encodings.get(name) for name in problem.names),
             problem.relative,
             tuple(view.headings for view in problem.views),
+            problem.constant,
         )
 
     def later(self, features: Any, n: int, index: pd.Index | None) -> tuple[Array, ...]:
@@ -90,7 +95,7 @@ class Seen:
             )
         given = named_views(features)
         for name in given:
-            if name not in self.names:
+            if name not in self.names and name not in self.constant:
                 accepted, hint = ", ".join(map(repr, self.names[:6])), nearest(name, self.names)
                 raise InputError(f"features: found a view {name!r}; accepted: those of before, {accepted}.{hint}")
         return tuple(
@@ -104,7 +109,7 @@ class Seen:
         called, d = called_view(self.names[k]), len(self.centers[k])
         values = as_pandas(called, values)
         if index is not None and isinstance(values, (pd.DataFrame, pd.Series)):
-            values = values.reindex(index)
+            values = in_order_of(index, called, values)
         headings = None if self.headings is None else self.headings[k]
         matrix = matrix_as_before(self.names[k], values, d, headings, self.encodings[k])
         check_row_count(self.names[k], len(matrix), n)

@@ -13,7 +13,7 @@ from scipy.special import stdtrit
 from tupi.inputs.labels import Labels, Values, entries, labelled_items, n_labels, relabel
 from tupi.inputs.problem import Problem
 from tupi.judging.catalogue import usual_beside, words_of
-from tupi.judging.folds import Fold, label_folds
+from tupi.judging.folds import label_folds
 from tupi.judging.gain import Gain
 from tupi.judging.metrics import Metric, metric_of
 
@@ -231,25 +231,6 @@ class HeldOut:
         before, after = (self.metric.average(shares, self.weights) for shares in (self.before, self.after))
         gains = self.metric.gain(*(self.metric.parts(shares, self.weights) for shares in (self.before, self.after)))
         return Gain(before, after, self.metric.error(gains, self.labels))
-
-
-def held_out(metric: Metric[Any], predict: Predict, folds: Iterable[Fold], initial: Array, labels: Labels) -> HeldOut:
-    """Let the labels of each fold judge predictions that were made without them.
-
-    Parameters
-    ----------
-    metric : Metric
-        What is measured.
-    predict : callable
-        Makes predictions with some labels.
-    folds : iterable of Fold
-        The labels to predict with, and which of ``labels`` judge; any label may do so more than once.
-    initial : ndarray
-        The initial predictions.
-    labels : Values or Pairs
-        The labels that judge.
-    """
-    return shares_of(metric, ([(fold.held, predict(fold.train))] for fold in folds), initial, labels)
 
 
 def shares_of(metric: Metric[Any], rounds: Iterable[Sequence[Answer]], initial: Array, labels: Labels) -> HeldOut:

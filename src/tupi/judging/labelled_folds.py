@@ -68,12 +68,10 @@ class LabelledKFold(BaseCrossValidator):
         labelled, what = np.flatnonzero(~pd.isna(values)), "label(s)"
         group = np.arange(len(values))
         if groups is not None:
-            group, what = (
-                pd.factorize(as_plain("groups", groups), sort=True, use_na_sentinel=False)[0],
-                "group(s) with labels",
-            )
-            if len(group) != len(values):
-                raise InputError(f"groups: found {len(group)} for {len(values)} items; accepted: one for each.")
+            given, what = as_plain("groups", groups), "group(s) with labels"
+            if given.shape != values.shape:
+                raise InputError(f"groups: found shape {given.shape} for {len(values)} items; accepted: one for each.")
+            group = pd.factorize(given, sort=True, use_na_sentinel=False)[0]
         dealt = np.unique(group[labelled])
         if len(dealt) < self.n_splits:
             raise InputError(f"y: found {len(dealt)} {what}; accepted: one or more for each of {self.n_splits} folds.")

@@ -26,7 +26,8 @@ from tupi.judging.folds import label_folds
 from tupi.judging.gain import Gain, pair_gain
 from tupi.judging.metrics import Metric, metric_of
 from tupi.methods.auto.answers import correlation
-from tupi.methods.auto.auto import relations_of, scale_of
+from tupi.methods.auto.auto import relations_of
+from tupi.methods.auto.items import scale_of
 from tupi.methods.auto.labelfree import NEIGHBORS, normal_scores, view_rows
 from tupi.methods.auto.signal import POOL, sampled_neighbors
 from tupi.methods.base import Fit, Method
@@ -41,7 +42,7 @@ Positions = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class AsJudged:
     """What came back from a fit, as labels that were left out see it.
 
     Attributes
@@ -109,7 +110,7 @@ def _heaviest(fit: Fit, n_views: int) -> list[int]:
     )
 
 
-def same(old: Judged | None, new: Judged | None) -> bool:
+def same(old: AsJudged | None, new: AsJudged | None) -> bool:
     """Return whether two fits say the same of all labels, and not only what is right or wrong as often."""
     if old is None or new is None:
         return old is new
@@ -135,7 +136,7 @@ def without_view(prepared: Prepared, view: int) -> Prepared | None:
     return Prepared(less, prepared.random_state, silent, prepared.memory_limit)
 
 
-def _judged_without(prepared: Prepared, view: int, method: Method, labels: Labels, by_itself: bool) -> Judged | None:
+def _judged_without(prepared: Prepared, view: int, method: Method, labels: Labels, by_itself: bool) -> AsJudged | None:
     """Return what comes back without a view; None if that is the initial predictions, since there is nothing else."""
     less = without_view(prepared, view)
     if less is None:
@@ -146,7 +147,7 @@ def _judged_without(prepared: Prepared, view: int, method: Method, labels: Label
         return None
 
 
-def _judged(prepared: Prepared, method: Method, fit: Fit, labels: Labels, by_itself: bool) -> Judged | None:
+def _judged(prepared: Prepared, method: Method, fit: Fit, labels: Labels, by_itself: bool) -> AsJudged | None:
     """Return what came back as the labels see it; None if that is the initial predictions.
 
     Parameters
@@ -160,25 +161,27 @@ def _judged(prepared: Prepared, method: Method, fit: Fit, labels: Labels, by_its
     if not by_itself:
         predict = method.predictor(prepared)
         folds = label_folds(labels, random_state=(prepared.random_state, 0))
-        return Judged([(fold.held, predict(fold.train)[items]) for fold in folds])
+        return AsJudged([(fold.held, predict(fold.train)[items]) for fold in folds])
     if np.array_equal(fit.columns, prepared.f):
         return None
     everyone = np.arange(n_labels(labels))
     if fit.gain is None:  # no label could be used, so that all may judge
-        return Judged([(everyone, fit.predictions(prepared)[items])])
+        return AsJudged([(everyone, fit.predictions(prepared)[items])])
     pairs = None if fit.left_out_pairs is None else fit.left_out_pairs()
     if pairs is not None:
         pairs = prepared.items[pairs[0]], prepared.items[pairs[1]], pairs[2]
     if fit.left_out is None or not isinstance(labels, Values):
-        return Judged([], pairs)
+        return AsJudged([], pairs)
     used = fit.left_out[0]
     without = answer_without(prepared.problem, labels, *fit.left_out)
     # Labels that were not used, of many, do not judge; those of items without any view judge what these keep.
     unused = np.isin(labels.index, prepared.items) & ~np.isin(labels.index, used)
-    return Judged([(everyone[~unused], without)], pairs)
+    return AsJudged([(everyone[~unused], without)], pairs)
 
 
-def _gain(metric: Metric[Any], old: Judged | None, new: Judged | None, problem: Problem, labels: Labels) -> Gain | None:
+def _gain(
+    metric: Metric[Any], old: AsJudged | None, new: AsJudged | None, problem: Problem, labels: Labels
+) -> Gain | None:
     """Return the gain of what came back from one fit over another; None stands for the initial predictions."""
     some = old or new
     if some is None:
@@ -197,7 +200,7 @@ def _gain(metric: Metric[Any], old: Judged | None, new: Judged | None, problem: 
     return gain_over(metric, rounds[0], rounds[1], initial, relabel(labels, items))
 
 
-def _gain_in_pairs(old: Judged | None, new: Judged | None, problem: Problem) -> Gain | None:
+def _gain_in_pairs(old: AsJudged | None, new: AsJudged | None, problem: Problem) -> Gain | None:
     """Return the gain in pairwise accuracy, by the pairs of which both fits have predicted the difference."""
     some = old or new
     assert some is not None

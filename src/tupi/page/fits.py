@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from tupi.algorithm.trajectory import Watch
-from tupi.api import Run, denoise_prepared
+from tupi.api import Provenance, denoise_prepared
 from tupi.embedding.prepared import Prepared, Progress
 from tupi.inputs.labels import Values
 from tupi.judging.evidence import Evidence
@@ -156,7 +156,7 @@ def decided(
 
 def fit_of(result: Denoised) -> Fit | None:
     """Return what a method made of the problem behind a result."""
-    return result.origin.fit if isinstance(result.origin, Run) else None
+    return result.origin.fit if isinstance(result.origin, Provenance) else None
 
 
 def with_evidence(result: Denoised, evidence: Evidence | None) -> Denoised:

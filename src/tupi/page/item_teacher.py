@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tupi.inputs.labels import Labels, Values
-from tupi.inputs.problem import MAGNITUDES
+from tupi.inputs.numbers import MAGNITUDES
 from tupi.page.answers import Said, Told
 from tupi.page.knowledge import Counted, ItemTally, Known, known_of_items
 from tupi.page.teacher import Question, Teacher

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tupi.embedding.two_samples import difference
+from tupi.inputs.classes import check_called
 from tupi.inputs.new_items import by_class
 from tupi.inputs.numbers import as_numbers, as_pandas
 from tupi.inputs.problem import MIN_ITEMS
@@ -64,6 +65,8 @@ def drift(result: Outcome, predictions: Any, features: Any) -> Drift:
     before, predictions = seen.predictions, as_pandas("predictions", predictions)
     if isinstance(predictions, pd.DataFrame) and result.classes is not None and before.ndim == 2:
         predictions = by_class(predictions, result.classes)
+    elif result.task == "classification" and before.ndim == 1:
+        check_called(predictions, result.classes)
     new = np.asarray(as_numbers("predictions", predictions), np.float64)
     if new.ndim == 2 and new.shape[1] == 1 and before.ndim == 1:
         new = new[:, 0]

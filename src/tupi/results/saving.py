@@ -6,7 +6,7 @@ import io
 import json
 import zipfile
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ RATIO = 100  # hardly shrink, and a file that is made to fill the memory shrinks
 
 def save_outcome(outcome: Outcome, path: Path) -> Path:
     """Write everything into one .npz file, whole or not at all, and return its path."""
-    meta = {
+    meta: dict[str, Any] = {
         "format": FORMAT,
         "method": outcome.method,
         "params": plain(outcome.params, strict=False),
@@ -64,7 +64,9 @@ def save_outcome(outcome: Outcome, path: Path) -> Path:
         meta["index_name"] = names if isinstance(outcome.index, pd.MultiIndex) else names[0]
     parts: dict[str, NDArray[Any]] = {}
     if outcome.model is not None:
-        meta["model"] = packed(outcome.model.to_store(), parts, "model")
+        store = outcome.model.to_store()
+        known = replace(store.known, classes=None if meta["classes"] is None else tuple(meta["classes"]))
+        meta["model"] = packed(replace(store, known=known), parts, "model")
     if outcome.seen is not None:
         meta["seen"] = packed(outcome.seen, parts, "seen")
     arrays |= parts
@@ -75,8 +77,9 @@ def save_outcome(outcome: Outcome, path: Path) -> Path:
 
 
 def id_array(index: pd.Index) -> NDArray[Any]:
-    """Return ids as numbers if that is what they are, and as text otherwise."""
-    return index.to_numpy() if index.dtype.kind in "iuf" else index.astype(str).to_numpy(dtype=str)
+    """Return ids as numbers, dates or durations if that is what they are, and as text otherwise."""
+    dates = isinstance(index.dtype, np.dtype) and index.dtype.kind in "mM"  # numpy knows no time zones
+    return index.to_numpy() if dates or index.dtype.kind in "iuf" else index.astype(str).to_numpy(dtype=str)
 
 
 def _name(name: Any) -> Any:
@@ -87,6 +90,11 @@ def _name(name: Any) -> Any:
 
 def _to_text(frame: pd.DataFrame) -> NDArray[np.str_]:
     return np.array(frame.to_json(orient="split", double_precision=15))
+
+
+def _from_text(text: NDArray[np.str_]) -> pd.DataFrame:
+    """Return a table as it was written: a view that is called "01" or "1e3" stays called so."""
+    return pd.read_json(io.StringIO(str(text)), orient="split", convert_axes=False, precise_float=True)
 
 
 def read_outcome(path: Path, classes: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,9 +115,7 @@ def read_outcome(path: Path, classes: Mapping[str, Any]) -> dict[str, Any]:
         version = meta["format"]
         if version > FORMAT:
             raise InputError(f"path: {path.name!r} was saved by a newer tupi (format {version}).")
-        frames = {
-            name: pd.read_json(io.StringIO(str(arrays[name])), orient="split", precise_float=True) for name in TABLES
-        }
+        frames = {name: _from_text(arrays[name]) for name in TABLES}
         found = _checked(path, _restored(arrays, meta, frames))
         return found | {name: unpacked(meta.get(name), arrays, classes) for name in ("model", "seen")}
     except InputError:

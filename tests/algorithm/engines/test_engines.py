@@ -47,11 +47,11 @@ def evaluate(engine, f, weights, lam, point, extra=None):
     descent = engine.descent([engine.begin(f)], [weights], [lam], extra)
     if isinstance(engine, FusedEngine):
         table = descent._tables[0]
-        descent._trials = [replace(one, x=table.position(point)[None]) for one in descent._trials]
+        descent._attempts = [replace(one, x=table.position(point)[None]) for one in descent._attempts]
         energies, _ = descent.move(np.zeros(1), np.zeros(1))  # sums at the point, and tables from them
         descent.accept([0])
         descent.move(np.zeros(1), np.zeros(1))
-        return float(energies[0]), descent._trials[0].gradient[0].astype(float)
+        return float(energies[0]), descent._attempts[0].gradient[0].astype(float)
     objective = descent._objectives[0]
     return objective(point)
 

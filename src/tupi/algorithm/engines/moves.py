@@ -26,7 +26,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """What the gradient is looked up in, see `tupi.algorithm.engines.landscape.Landscape`."""
+    """What the gradient is looked up in, see `tupi.algorithm.engines.landscape.tabulate`."""
 
     anchor: Array
     H: Array
@@ -77,7 +77,7 @@ class Extent:
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class Attempt:
     """Where the items of a block are and where they try to go, for several runs.
 
     Attributes
@@ -195,7 +195,7 @@ def _pass(
     momenta: Array,
     room: Workspace,
     turn: int,
-) -> Trial:
+) -> Attempt:
     """Run `descend` on a block."""
     runs, points, width = tables.H.shape
     rows, slope, offset, H, h = block.rows, block.slope, block.offset, tables.H, tables.h
@@ -221,7 +221,7 @@ def _pass(
     if slope is not None and offset is not None:
         S[:, :, :R] *= slope
         S[:, :, :R] += tally[:, 0, :, None] * offset
-    return Trial(anchor_x, x, new_x, step, gradient, Sums(S, tally, products), 1 - turn)
+    return Attempt(anchor_x, x, new_x, step, gradient, Sums(S, tally, products), 1 - turn)
 
 
 def _sums_at(block: Stored, x: Array, anchor_x: Array, tables: Tables) -> Sums:
@@ -232,35 +232,37 @@ def _sums_at(block: Stored, x: Array, anchor_x: Array, tables: Tables) -> Sums:
 
 
 @uses_threads
-def laid(rows: None, block: Stored, f: Array, *, low: float, per_unit: float, points: int) -> Trial:
-    """Return the trial at some predictions, on a grid."""
+def laid(rows: None, block: Stored, f: Array, *, low: float, per_unit: float, points: int) -> Attempt:
+    """Return the attempt at some predictions, on a grid."""
     return _summed(block, (f - low) * per_unit, points)
 
 
 @uses_threads
-def laid_anew(rows: None, block: Stored, trial: Trial, *, run: int, slope: float, shift: float, points: int) -> Trial:
-    """Return the trial where a run stands, on another grid."""
-    return _summed(block, trial.x[run] * slope + shift, points)
+def laid_anew(
+    rows: None, block: Stored, attempt: Attempt, *, run: int, slope: float, shift: float, points: int
+) -> Attempt:
+    """Return the attempt where a run stands, on another grid."""
+    return _summed(block, attempt.x[run] * slope + shift, points)
 
 
-def _summed(block: Stored, position: Array, points: int) -> Trial:
+def _summed(block: Stored, position: Array, points: int) -> Attempt:
     R, x = block.rows.shape[1], position[None]
     tables = Tables(np.zeros((1, points, 0), np.float32), np.zeros((1, points, R), np.float32), np.zeros((1, points)))
-    return Trial(x, x, sums=_sums_at(block, x, x, tables))
+    return Attempt(x, x, sums=_sums_at(block, x, x, tables))
 
 
 @uses_threads
-def started(rows: None, places: Sequence[tuple[Trial, int]]) -> Trial:
-    """Return the trial that begins a step of several runs, of each of which a trial has the positions in a row."""
-    x = np.array([trial.x[run] for trial, run in places])
-    return Trial(x, x)
+def started(rows: None, places: Sequence[tuple[Attempt, int]]) -> Attempt:
+    """Return the attempt that begins a step of several runs, of each of which a attempt has the positions in a row."""
+    x = np.array([attempt.x[run] for attempt, run in places])
+    return Attempt(x, x)
 
 
 @uses_threads
 def moved(
     rows: None,
     block: Stored,
-    trial: Trial,
+    attempt: Attempt,
     room: Workspace | None,
     push: Array,
     *,
@@ -268,53 +270,55 @@ def moved(
     accepted: Array,
     lengths: Array,
     momenta: Array,
-) -> Trial:
-    """Return the next trial: moves that were accepted are made, and momentum * last move - length * gradient is tried.
+) -> Attempt:
+    """Return the next attempt: accepted moves are made, and momentum * last move - length * gradient is tried.
 
     A run whose move was not accepted has come to its end in this step; only where it stands still counts.
     """
-    last, before, x = trial.step, trial.gradient, trial.standing(accepted)
+    last, before, x = attempt.step, attempt.gradient, attempt.standing(accepted)
     if last is None or before is None:
         last = before = np.zeros(x.shape, np.float32)
     room = Workspace() if room is None else room
-    return _pass(block, x, last, before, trial.anchor_x, tables, push, lengths, momenta, room, trial.turn)
+    return _pass(block, x, last, before, attempt.anchor_x, tables, push, lengths, momenta, room, attempt.turn)
 
 
 @uses_threads
-def shortened(rows: None, block: Stored, trial: Trial, *, tables: Tables, runs: Sequence[int], lengths: Array) -> Trial:
-    """Return the trial in which some runs try other lengths from the same points without momentum.
+def shortened(
+    rows: None, block: Stored, attempt: Attempt, *, tables: Tables, runs: Sequence[int], lengths: Array
+) -> Attempt:
+    """Return the attempt in which some runs try other lengths from the same points without momentum.
 
     Its sums are those of these runs only.
     """
-    assert trial.step is not None
-    assert trial.new_x is not None
-    assert trial.gradient is not None
+    assert attempt.step is not None
+    assert attempt.new_x is not None
+    assert attempt.gradient is not None
     which = np.array(runs)
-    step, new_x = trial.step.copy(), trial.new_x.copy()
-    step[which] = -np.array(lengths)[:, None] * trial.gradient[which]
-    new_x[which] = trial.x[which] - np.array(lengths)[:, None] * trial.gradient[which]
+    step, new_x = attempt.step.copy(), attempt.new_x.copy()
+    step[which] = -np.array(lengths)[:, None] * attempt.gradient[which]
+    new_x[which] = attempt.x[which] - np.array(lengths)[:, None] * attempt.gradient[which]
     some = Tables(aligned_copy(tables.anchor[which]), aligned_copy(tables.H[which]), tables.h[which])
-    return replace(trial, step=step, new_x=new_x, sums=_sums_at(block, new_x[which], trial.anchor_x[which], some))
+    return replace(attempt, step=step, new_x=new_x, sums=_sums_at(block, new_x[which], attempt.anchor_x[which], some))
 
 
 @uses_threads
-def settled(rows: None, trial: Trial, *, accepted: Array) -> Trial:
+def settled(rows: None, attempt: Attempt, *, accepted: Array) -> Attempt:
     """Return where the runs stand at the end of a step, without what only a move needs."""
-    x = np.array(trial.standing(accepted))
-    return Trial(x, x)
+    x = np.array(attempt.standing(accepted))
+    return Attempt(x, x)
 
 
 @uses_threads
-def sums_of(rows: None, trial: Trial) -> Sums:
-    """Return the sums of a trial."""
-    assert trial.sums is not None
-    return trial.sums
+def sums_of(rows: None, attempt: Attempt) -> Sums:
+    """Return the sums of a attempt."""
+    assert attempt.sums is not None
+    return attempt.sums
 
 
 @uses_threads
-def extent_of(rows: None, trial: Trial, *, middle: float) -> Extent:
-    """Return where the items of a trial are."""
-    return Extent.of(trial.x, middle)
+def extent_of(rows: None, attempt: Attempt, *, middle: float) -> Extent:
+    """Return where the items of a attempt are."""
+    return Extent.of(attempt.x, middle)
 
 
 @uses_threads
@@ -324,6 +328,6 @@ def extent_of_values(rows: None, f: Array) -> Extent:
 
 
 @uses_threads
-def predicted(rows: None, trial: Trial, *, run: int, low: float, per_unit: float) -> Array:
+def predicted(rows: None, attempt: Attempt, *, run: int, low: float, per_unit: float) -> Array:
     """Return the predictions of a run."""
-    return trial.x[run] / per_unit + low
+    return attempt.x[run] / per_unit + low

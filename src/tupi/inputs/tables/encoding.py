@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,6 +77,18 @@ class ColumnEncoding:
         return np.hstack(parts if self.flag else parts[:1]), gaps
 
 
+def the_only(found: Sequence[str], name: str, called: str) -> int:
+    """Return where a column of before is among those that came; complain if none, or more than one, has its name."""
+    if name not in found:
+        raise InputError(f"{called}: has no column {name!r}; accepted: the columns that were there before.")
+    if (several := found.count(name)) > 1:
+        raise InputError(
+            f"{called}: has {several} columns {name!r}; accepted: one of each name, or the columns of before in their "
+            "order."
+        )
+    return found.index(name)
+
+
 @dataclass(frozen=True, eq=False)
 class Encoding:
     """How the columns of a table became numbers; the same for any order of rows, and for items that come later.
@@ -137,16 +150,14 @@ class Encoding:
         called : str
             How messages call it.
         """
-        places = {str(name): k for k, name in enumerate(table.columns)}
+        found = list(map(str, table.columns))
+        as_before = found == [column.name for column in self.columns]
         parts, lacking = [np.empty((len(table), 0))], np.ones(len(table), bool)
-        for column in self.columns:
+        for k, column in enumerate(self.columns):
             if column.kind is None:
                 continue
-            if column.name not in places:
-                raise InputError(
-                    f"{called}: has no column {column.name!r}; accepted: the columns that were there before."
-                )
-            numbers, gaps = column.transform(_cells(called, table, places[column.name]))
+            place = k if as_before else the_only(found, column.name, called)
+            numbers, gaps = column.transform(_cells(called, table, place))
             parts.append(numbers)
             lacking &= gaps
         matrix = np.hstack(parts)

@@ -21,7 +21,7 @@ from tupi.blocks.home import Kept, Rows
 from tupi.inputs.problem import SMALLEST_PROBABILITY
 from tupi.judging.conformal import class_scores
 from tupi.judging.gain import Gain, mean_gain, pair_gain
-from tupi.methods.auto.answers import NEW, Answer, ScoreAnswer, correlation
+from tupi.methods.auto.answers import NEW, Answer, ScoreAnswer, correlation, units_of
 from tupi.methods.auto.fused import Chances
 from tupi.methods.auto.guard import Blend, probability_of_gain, share_of_new, wrong_before
 from tupi.methods.auto.items import Scale
@@ -347,7 +347,7 @@ class BinaryAnswer(ScoreAnswer):
         return float(np.sin(np.pi * (area - 0.5))), size + 3
 
     def _unit(self) -> float:
-        return float(self.values.std())
+        return units_of(self.values, self.fused.weights)[1]
 
     def _mended(self, coefficients: Array) -> Array:
         """Return log odds that are made of [1, base columns] at labelled items, on the line that suits the labels."""
@@ -358,8 +358,8 @@ class BinaryAnswer(ScoreAnswer):
     @cached_property
     def _line(self) -> tuple[float, float]:
         """A and b."""
-        share = self.values.mean()
-        return fitted_line(self.fused.left_out.held_out[:, 0], self.values, logit(share), 1 / self.values.std())
+        share, deviation = units_of(self.values, self.fused.weights)
+        return fitted_line(self.fused.left_out.held_out[:, 0], self.values, logit(share), 1 / deviation)
 
 
 def fitted_line(g: Array, ones: Array, height: float, slope: float) -> tuple[float, float]:

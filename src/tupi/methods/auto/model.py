@@ -361,8 +361,8 @@ def model_of(
         judged=np.empty(0, np.int64),
         answers=None,
     )
-    values = answer.values if isinstance(answer, RankingAnswer) and known.groups != "relative" else None
-    units = Units(fused.noise, answer._unit(), None if values is None else (float(values.std()), float(values.mean())))
+    expected = answer.units if isinstance(answer, RankingAnswer) and known.groups != "relative" else None
+    units = Units(fused.noise, answer._unit(), expected)
     graph = base.graph
     if graph is not None:
         graph = replace(graph, shared=graph.shared.astype(np.float32))
