@@ -13,8 +13,6 @@ same items in memory.
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -24,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tupi
-from benchmarks.measure import in_new_process, memory
+from benchmarks.measure import answer_or, in_new_process, memory
 from benchmarks.workload import HIDDEN, N_VIEWS
 from tupi.runtime.threads import available_cores, thread_count
 
@@ -195,10 +193,10 @@ def main() -> None:
         print(f"{line}  {found['peak'] / 1e9:7.2f}  {found['gain']:+12.2f}  {each[-1] / each[0]:.2f}", flush=True)
 
 
+def asked(**given):
+    """Return the figures of one call."""
+    return (on_workers if "workers" in given else write if "write" in given else one_call)(**given)
+
+
 if __name__ == "__main__":
-    if len(sys.argv) == 2 and sys.argv[1].startswith("{"):
-        given = json.loads(sys.argv[1])
-        asked = on_workers if "workers" in given else write if "write" in given else one_call
-        print(json.dumps(asked(**given)))
-    else:
-        main()
+    answer_or(main, asked)

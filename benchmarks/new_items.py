@@ -14,8 +14,6 @@ the result is saved and loaded.
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -27,7 +25,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 import tupi
-from benchmarks.measure import in_new_process, memory
+from benchmarks.measure import answer_or, in_new_process, memory
 from benchmarks.workload import HIDDEN, N_VIEWS, make
 from tupi.runtime.threads import available_cores, thread_count
 
@@ -167,10 +165,10 @@ def main() -> None:
         print(f"{name:32s}" + "".join(f"{value:9.4g}" for value in values))
 
 
+def asked(**given):
+    """Return the figures of one kind of call."""
+    return (on_dask if "new" in given else saved if "items" in given else figures)(**given)
+
+
 if __name__ == "__main__":
-    if len(sys.argv) == 2 and sys.argv[1].startswith("{"):
-        asked = json.loads(sys.argv[1])
-        call = on_dask if "new" in asked else saved if "items" in asked else figures
-        print(json.dumps(call(**asked)))
-    else:
-        main()
+    answer_or(main, asked)

@@ -193,6 +193,14 @@ def test_save_and_load(tmp_path):
         tupi.load(tmp_path / "other.npz")
 
 
+def test_dates_as_ids_are_saved(tmp_path):
+    days = pd.DatetimeIndex(np.datetime64("2024-01-01") + np.arange(len(SCORES)), name="day")
+    frames = {name: pd.DataFrame(view, index=days) for name, view in VIEWS.items()}
+    result = tupi.denoise(pd.Series(SCORES, days), frames, **QUICK)
+    loaded = tupi.load(result.save(tmp_path / "result.npz"))
+    pd.testing.assert_index_equal(loaded.index, days)
+
+
 def test_ids_of_several_levels_are_saved(tmp_path):
     queries, ranks = np.arange(len(SCORES)) // 5, [f"d{k % 5}" for k in range(len(SCORES))]
     for names in (["query", "document"], [None, "document"]):

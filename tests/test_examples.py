@@ -10,12 +10,35 @@ import tupi
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
-def test_a_result_goes_from_day_to_day(tmp_path):
-    ran = subprocess.run(
-        [sys.executable, EXAMPLES / "production.py", tmp_path], capture_output=True, text=True, check=False
-    )
+def run(name, *words):
+    """Run an example and return the lines that it prints."""
+    ran = subprocess.run([sys.executable, EXAMPLES / name, *words], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
-    monday, tuesday, unchanged, changed, wednesday = ran.stdout.splitlines()
+    return ran.stdout.splitlines()
+
+
+def test_results_of_queries_that_nobody_judged_are_in_a_better_order(tmp_path):
+    evidence, others = run("search.py", tmp_path / "search.png")
+    assert "NDCG@10 within groups went from" in evidence
+    before, after = map(float, re.findall(r"0\.\d+", others))
+    assert after > before + 0.1
+    assert (tmp_path / "search.png").stat().st_size > 10_000
+
+
+def test_a_classifier_gains_by_what_it_never_saw(tmp_path):
+    evidence, before, after, decided = run("classifier.py", tmp_path / "classifier.png")
+    assert "log loss went from" in evidence
+    old, new = (
+        dict(zip(("loss", "area"), map(float, re.findall(r"0\.\d+", line)), strict=True)) for line in (before, after)
+    )
+    assert new["loss"] < old["loss"] / 2
+    assert new["area"] > old["area"] + 0.1
+    assert "are taken for 'malignant'" in decided
+    assert (tmp_path / "classifier.png").stat().st_size > 10_000
+
+
+def test_a_result_goes_from_day_to_day(tmp_path):
+    monday, tuesday, unchanged, changed, wednesday = run("production.py", tmp_path)
     for line in (monday, tuesday):
         before, after = map(float, re.findall(r"0\.\d+", line))
         assert after > before + 0.03

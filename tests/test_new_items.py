@@ -5,6 +5,8 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import tupi
@@ -184,6 +186,22 @@ def test_what_comes_back_is_of_the_kind_that_came_in(results):
     assert told.index.equals(ids)
     told = results["classes"].predict(CHANCES[LATER], some(LATER), details=True).to_frame()
     assert list(told.columns)[2:4] == ["initial_2", "prediction_0"]
+
+
+def test_columns_of_other_libraries_come_back_as_such(results):
+    plain = results["ranking"].predict(SCORES[LATER], some(LATER))
+    column = results["ranking"].predict(pl.Series("score", SCORES[LATER]), some(LATER))
+    assert isinstance(column, pl.Series)
+    assert column.name == "score"
+    np.testing.assert_array_equal(column.to_numpy(), plain)
+    chunked = results["ranking"].predict(pa.chunked_array([SCORES[LATER]]), some(LATER))
+    assert isinstance(chunked, pa.ChunkedArray)
+    np.testing.assert_array_equal(chunked.to_numpy(), plain)
+    shares = results["classes"].predict(CHANCES[LATER], some(LATER))
+    table = results["classes"].predict(pl.DataFrame(CHANCES[LATER], list("abc")), some(LATER))
+    assert isinstance(table, pl.DataFrame)
+    assert table.columns == list("abc")
+    np.testing.assert_array_equal(table.to_numpy(), shares)
 
 
 def test_class_columns_are_found_by_name():

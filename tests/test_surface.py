@@ -40,9 +40,10 @@ def test_docstrings_cite_what_exists(public):
         pkgutil.resolve_name(cited)  # complains about what does not exist
 
 
-@pytest.mark.parametrize(
-    "public", [tupi.denoise, tupi.compare, tupi.hsic, tupi.TupiDenoiser, tupi.TupiDenoiser.fit, tupi.pairwise_accuracy]
-)
+FUNCTIONS = [getattr(tupi, name) for name in tupi.__all__ if inspect.isfunction(getattr(tupi, name))]
+
+
+@pytest.mark.parametrize("public", [*FUNCTIONS, tupi.TupiDenoiser, tupi.TupiDenoiser.fit, tupi.Values, tupi.Pairs])
 def test_signatures_say_what_they_take(public):
     for parameter in inspect.signature(public).parameters.values():
         free = parameter.name == "self" or parameter.kind is parameter.VAR_KEYWORD

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,7 +27,7 @@ from tupi.inputs.types import Column, DaskClient, Features, Lazy, Table
 from tupi.judging.catalogue import MetricLike, metric_for
 from tupi.judging.evidence import Evidence, judge, judged
 from tupi.judging.metrics import Metric
-from tupi.judging.veto import Veto
+from tupi.judging.veto import speaks_against
 from tupi.methods import make_method
 from tupi.methods.auto.auto import Auto, Fuse, Smooth, relations_of
 from tupi.methods.auto.growth import can_grow, grow
@@ -42,6 +42,7 @@ from tupi.results.saving import read_outcome
 from tupi.runtime.errors import InputError
 from tupi.runtime.storage import as_bytes
 
+IN_COMMON = 5  # answers that others gave, too: who gave fewer is not said to agree or to disagree
 QUICK = 200_000  # items times views for which reports tell what each view is worth without being asked
 
 
@@ -176,7 +177,7 @@ def denoise_prepared(
     """Return what `denoise` would for a problem that is ready: whatever was embedded already is used again."""
     problem = prepared.problem
     measured = metric_for(metric, problem)
-    prepared.veto = None if metric is None or measured is None else Veto(measured)
+    prepared.veto = None if metric is None or measured is None else partial(speaks_against, measured)
     fit = method.fit(prepared, problem.labels, callback)
     final = fit.predictions(prepared)
     accepted = not np.array_equal(final, problem.initial)
@@ -185,31 +186,31 @@ def denoise_prepared(
         **_common(problem, problem.names, method, fit, prepared.random_state, accepted),
         predictions=np.array(problem.as_given(final)),
         initial=np.array(problem.as_given(problem.initial)),
-        dependence=cast(pd.DataFrame, lambda: _dependence(prepared, fit, final)),  # when somebody looks
+        dependence=cast(pd.DataFrame, lambda: _dependence(prepared, fit, final)),
         evidence=evidence,
         index=problem.index,
         uncertainty=_when_asked(fit.uncertainty, lambda sure: _of_everyone(prepared, sure)),
         expected=_of_everyone(prepared, fit.expected),
-        columns=columns_table(problem.encodings.values()),
+        columns=cast(pd.DataFrame, lambda: columns_table(problem.encodings.values())),
         library=problem.library,
         suggested=_when_asked(fit.suggested, lambda items: prepared.items[items]),
         groups=None if problem.groups is None else problem.groups.ids,
         model=_when_asked(fit.model, lambda model: model),
-        origin=Run(prepared, method, fit, measured, metric),
-        seen=cast(Seen, lambda: Seen.of(problem, problem.as_given(problem.initial))),  # when somebody looks
+        origin=Provenance(prepared, method, fit, measured, metric),
+        seen=cast(Seen, lambda: Seen.of(problem, problem.as_given(problem.initial))),
     )
 
 
 def _common(
     problem: Problem, names: list[str], method: Method, fit: Fit, random_state: int, accepted: bool
 ) -> dict[str, Any]:
-    """Return what a result says of a fit, wherever its items are."""
+    """Return what a result says of a fit, wherever its items are; functions are called when somebody looks."""
     raters, agreement = _raters(problem.labels, fit)
     return {
-        "weights": weights_table(fit.steps, names, accepted),
+        "weights": lambda: weights_table(fit.steps, names, accepted),
         "method": method.name,
         "params": fit.params | {"random_state": random_state},
-        "history": history_table(fit.steps, fit.scores),
+        "history": lambda: history_table(fit.steps, fit.scores),
         "task": problem.task,
         "classes": problem.classes,
         "notes": (*problem.notes, *fit.notes, *_weights_note(problem.labels, method), *_raters_note(raters)),
@@ -230,10 +231,10 @@ def _raters(labels: Labels | None, fit: Fit) -> tuple[pd.DataFrame | None, pd.Da
 
 def _raters_note(raters: pd.DataFrame | None) -> tuple[str, ...]:
     """Return a sentence on who agrees least with the others, where there is anything to compare."""
-    known = pd.DataFrame() if raters is None else raters.dropna(subset="agree")
-    if len(known) < 2:
-        return ()
+    known = pd.DataFrame({"agree": []}) if raters is None else raters[raters["common"] >= IN_COMMON]
     agree = known["agree"].sort_values(kind="stable")
+    if len(agree) < 2 or agree.iloc[0] == agree.iloc[-1]:
+        return ()
     return (
         f"{len(agree)} raters were asked about the same items: rater {agree.index[0]!r} agrees least with the others "
         f"({agree.iloc[0]:.0%}) and rater {agree.index[-1]!r} most ({agree.iloc[-1]:.0%}); result.raters and "
@@ -261,7 +262,7 @@ def _weights_note(labels: Labels | None, method: Method) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class Provenance:
     """What a result came from: a problem with all that was computed of it, the method and what is measured."""
 
     prepared: Prepared
@@ -354,8 +355,10 @@ def _dependence(prepared: Prepared, fit: Fit, final: np.ndarray) -> pd.DataFrame
         new = standardize(relative[prepared.items, None])[0]
     else:
         new = fit.columns
-    before, after = (
-        np.mean([view_dependence(embedding, column) for column in columns[prepared.order].T], axis=0)
-        for columns in (prepared.f, new)
-    )
-    return dependence_table(embedding.names, before, after, relations_of(prepared).p_values)
+
+    def mean(columns: np.ndarray) -> np.ndarray:
+        found: np.ndarray = np.mean([view_dependence(embedding, one) for one in columns[prepared.order].T], axis=0)
+        return found
+
+    before = prepared.once("initial dependence", lambda: mean(prepared.f))
+    return dependence_table(embedding.names, before, mean(new), relations_of(prepared).p_values)

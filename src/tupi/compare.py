@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tupi.embedding.prepared import Prepared, Progress, silent
+from tupi.embedding.prepared import Prepared, Progress, Veto, silent
 from tupi.inputs.labels import Labels, n_labels
 from tupi.inputs.numbers import check_seed
 from tupi.inputs.problem import Problem, make_problem
@@ -19,7 +20,7 @@ from tupi.inputs.types import Column, Features, Table
 from tupi.judging.catalogue import MetricLike, metric_for
 from tupi.judging.evidence import MIN_LABELS, N_REPEATS, amount, judge, noun_of
 from tupi.judging.metrics import Metric
-from tupi.judging.veto import Veto
+from tupi.judging.veto import speaks_against
 from tupi.methods import make_method
 from tupi.methods import methods as method_names
 from tupi.methods.base import Method, check_positive
@@ -137,7 +138,7 @@ def compare(
         raise InputError(f"labels: found {size}; accepted: at least {MIN_LABELS}, since labels judge the methods.")
     measured = metric_for(metric, problem)
     assert measured is not None  # there are labels
-    veto = None if metric is None else Veto(measured)
+    veto = None if metric is None else partial(speaks_against, measured)
     rows = []
     for name, method in chosen.items():
         part(name)

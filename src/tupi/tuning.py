@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ ACCEPTED = (
     "GaussianProcessRegressor with one output, or a pipeline that ends in one"
 )
 Array = NDArray[np.float64]
+Estimator = TypeVar("Estimator")  # of scikit-learn, which has no types
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +61,9 @@ class Linear:
     move: Callable[[Array, float], None]
 
 
-def tune(model: Any, X: Table, features: Features, labels: Labels | Column | None = None, **options: Any) -> Any:
+def tune(
+    model: Estimator, X: Table, features: Features, labels: Labels | Column | None = None, **options: Any
+) -> Estimator:
     """Return a copy of a linear or kernel model that is better by features that it never sees.
 
     Parameters

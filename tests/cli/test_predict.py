@@ -74,3 +74,19 @@ def test_what_is_wrong_gets_one_line(folder):
         assert failed.exit_code == 2
         assert failed.stderr.count("\n") == 1
         assert said in failed.stderr
+
+
+def test_the_time_that_many_items_take_is_told_beforehand(folder, monkeypatch):
+    """Some of the items are tried, and what all of them become is the same."""
+    said = []
+    monkeypatch.setattr("tupi.cli.predict.MANY", 10)
+    monkeypatch.setattr("tupi.cli.predict.TRIED", 20)
+    monkeypatch.setattr("tupi.cli.progress.ProgressBar.expect", lambda self, *words: said.append(words))
+    views = ["--features", f"near={folder / 'tuesday_near.csv'}", "--features", f"bent={folder / 'tuesday_bent.npy'}"]
+    done = run("predict", folder / "run.npz", folder / "tuesday.csv", *views, "--out", folder / "timed.csv")
+    assert done.exit_code == 0, done.output
+    (sentence, seconds), written = said
+    assert sentence == "Predicting 40 items"
+    assert 0 < seconds < 60
+    assert written == ("Writing", 0.0)
+    assert (folder / "timed.csv").read_text() == (folder / "new.csv").read_text()

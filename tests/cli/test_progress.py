@@ -25,7 +25,7 @@ def test_the_time_left_follows_from_the_share_that_is_done(timed):
     with bar:
         (task,) = bar._bar.tasks
         for seconds, sentence, expected in (
-            (1, "Testing which views depend on the predictions", ""),
+            (0, "Testing which views depend on the predictions", ""),  # from here on it is timed
             (10, "Placing anchors", "about 90 s left,"),  # a tenth is done after ten seconds
             (40, None, "about 60 s left,"),
             (41, "Something of which nothing is known", "about 59 s left,"),
@@ -37,6 +37,39 @@ def test_the_time_left_follows_from_the_share_that_is_done(timed):
             if sentence is not None:
                 bar.say(sentence)
             assert str(TimeLeft().render(task)).replace("2 min", "90 s") == expected
+
+
+def test_files_have_shares_of_their_own(timed):
+    """What a method's parts take says nothing of the files before it."""
+    bar, clock = timed
+    with bar:
+        (task,) = bar._bar.tasks
+        bar.read("scores.csv", 0.0)
+        clock[0] = 6
+        bar.read("big/gist.csv", 0.25)  # a quarter took six seconds
+        assert str(TimeLeft().render(task)) == "about 18 s of reading left,"
+        assert task.description == "Reading gist.csv"
+        clock[0] = 24
+        bar.say("Testing which views depend on the predictions")
+        assert str(TimeLeft().render(task)) == ""
+        clock[0] = 25
+        bar.say("Placing anchors")  # a tenth took one second
+        assert str(TimeLeft().render(task)) == "about 9 s left,"
+
+
+def test_work_that_was_timed_beforehand_tells_the_time_left(timed):
+    bar, clock = timed
+    with bar:
+        (task,) = bar._bar.tasks
+        bar.read("scores.csv", 0.0)
+        clock[0] = 5
+        bar.expect("Predicting 200,000 items", 12.0)
+        assert str(TimeLeft().render(task)) == "about 12 s left,"
+        clock[0] = 9
+        assert str(TimeLeft().render(task)) == "about 8 s left,"
+        clock[0] = 18
+        bar.expect("Writing", 0.0)
+        assert str(TimeLeft().render(task)) == "nearly done,"
 
 
 def test_steps_of_the_paper_tell_the_time_left(timed):

@@ -13,7 +13,7 @@ from tupi.blocks.home import Memory
 from tupi.cluster.coded import coded
 from tupi.cluster.dependence import diagonals, histogram, order_statistics
 from tupi.cluster.problem import contents_of
-from tupi.cluster.reading import Rows, as_rows, common_bounds
+from tupi.cluster.reading import BlockedRows, as_rows, common_bounds
 from tupi.embedding.embedding import EmbeddingOptions, embed_blocks, gaussian_maps
 from tupi.inputs.views import Gaps, Statistics, View, present_rows, standardized
 from tupi.runtime.errors import InputError
@@ -88,25 +88,25 @@ def test_a_move_is_the_pass_on_the_decoded_rows_and_blocks_add_up(room):
         n = len(block.rows)
         x, anchor_x, new_x = rng.uniform(0.5, 9.5, size=(3, runs, n))
         step, gradient = rng.normal(scale=0.1, size=(2, runs, n)).astype(np.float32)
-        trial = moves.moved(None, block, moves.Trial(anchor_x, x, new_x, step, gradient), room, none, **how)
-        sums.append(replace(moves.sums_of(None, trial), S=moves.sums_of(None, trial).S.copy()))
+        attempt = moves.moved(None, block, moves.Attempt(anchor_x, x, new_x, step, gradient), room, none, **how)
+        sums.append(replace(moves.sums_of(None, attempt), S=moves.sums_of(None, attempt).S.copy()))
         U = block.rows * block.slope + block.offset
         for m in range(runs):
             here = new_x[m] if accepted[m] else x[m]
             g, there, _, S, _ = naive_descend(
                 U, here, step[m], anchor_x[m], tables.anchor[m], tables.H[m], tables.h[m], lengths[m], momenta[m]
             )
-            np.testing.assert_allclose(trial.gradient[m], g, atol=1e-4)
-            np.testing.assert_allclose(trial.new_x[m], there, atol=1e-5)
-            np.testing.assert_array_equal(trial.x[m], here)
+            np.testing.assert_allclose(attempt.gradient[m], g, atol=1e-4)
+            np.testing.assert_allclose(attempt.new_x[m], there, atol=1e-5)
+            np.testing.assert_array_equal(attempt.x[m], here)
             np.testing.assert_allclose(sums[-1].S[m], S, atol=1e-4 * np.abs(S).max())
             expected[m] = expected[m] + S
-        shorter = moves.shortened(None, block, trial, tables=tables, runs=[1], lengths=[0.02])
-        np.testing.assert_allclose(shorter.new_x[1], trial.x[1] - 0.02 * trial.gradient[1], atol=1e-6)
-        np.testing.assert_array_equal(shorter.new_x[0], trial.new_x[0])
+        shorter = moves.shortened(None, block, attempt, tables=tables, runs=[1], lengths=[0.02])
+        np.testing.assert_allclose(shorter.new_x[1], attempt.x[1] - 0.02 * attempt.gradient[1], atol=1e-6)
+        np.testing.assert_array_equal(shorter.new_x[0], attempt.new_x[0])
         assert moves.sums_of(None, shorter).S.shape[0] == 1
-        end = moves.settled(None, trial, accepted=~accepted)
-        np.testing.assert_array_equal(end.x, [trial.x[0], trial.new_x[1]])
+        end = moves.settled(None, attempt, accepted=~accepted)
+        np.testing.assert_array_equal(end.x, [attempt.x[0], attempt.new_x[1]])
         extent = moves.extent_of(None, end, middle=5.0)
         np.testing.assert_allclose(extent.powers, [[np.sum((one - 5.0) ** p) for p in range(3)] for one in end.x])
         np.testing.assert_array_equal(extent.ends, [[one.min(), one.max()] for one in end.x])
@@ -172,7 +172,7 @@ def test_bounds_follow_chunks_and_cover_everything():
     pytest.importorskip("dask")
 
     def rows(n, d, starts):
-        return Rows((n, d), np.array(starts), False, lambda bounds: [])
+        return BlockedRows((n, d), np.array(starts), False, lambda bounds: [])
 
     fine = rows(1_000_000, 4, range(0, 1_000_001, 1000))
     assert (common_bounds([fine]) % 1000 == 0).all()

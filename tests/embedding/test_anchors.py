@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tupi.embedding import anchors
-from tupi.embedding.anchor_loops import LANES, nearest
+from tupi.embedding.anchor_loops import LANES
 from tupi.embedding.anchors import (
     NEAREST,
     WIDTH,
@@ -14,6 +14,7 @@ from tupi.embedding.anchors import (
     Points,
     equal_below,
     mirrored,
+    nearest,
     place_anchors,
 )
 

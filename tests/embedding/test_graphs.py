@@ -117,12 +117,10 @@ def test_widths_of_both_items_weigh_an_edge():
     edges = listed | listed.T
     larger = np.where(edges, np.exp(-squares / np.maximum.outer(means, means) ** 2), 0)
     np.testing.assert_allclose(larger_width_graph(near).weights.toarray(), larger, atol=1e-12)
-    for width_neighbor, least in ((None, 0.0), (3, 1e-6)):
-        widths = reach[:, 5 if width_neighbor is None else 2]
-        product = np.where(edges, np.exp(-squares / np.outer(widths, widths)) + least, 0)
-        found = product_width_graph(near, width_neighbor, least)
-        np.testing.assert_allclose(found.weights.toarray(), product, atol=1e-12)
-        np.testing.assert_allclose(found.degrees, product.sum(axis=1))
+    product = np.where(edges, np.exp(-squares / np.outer(reach[:, 5], reach[:, 5])), 0)
+    found = product_width_graph(near)
+    np.testing.assert_allclose(found.weights.toarray(), product, atol=1e-12)
+    np.testing.assert_allclose(found.degrees, product.sum(axis=1))
 
 
 @pytest.mark.parametrize("build", [larger_width_graph, product_width_graph])

@@ -13,7 +13,6 @@ from tupi.embedding.gaussian import (
     inverse_root,
     kernel_matrix,
     normalized_factor,
-    nystrom_features,
     sample_view,
     sample_views,
     squared_bandwidth,
@@ -90,7 +89,7 @@ def test_tied_norms_are_ordered_by_value():
 
 
 def test_nystrom_with_all_points_is_exact():
-    phi = nystrom_features(X, X, 3.0)
+    phi = kernel_matrix(X, X, 3.0) @ inverse_root(X, 3.0)
     np.testing.assert_allclose(phi @ phi.T, kernel_matrix(X, X, 3.0), atol=1e-6)
 
 
@@ -183,9 +182,9 @@ def whole_embedding(view, rank):
     """All rows at once in float64: Nystroem features (label ``e:kapprox``), centred and scaled."""
     rows = view.rows(np.flatnonzero(view.present))
     sample = in_canonical_order(rows)
-    sigma2 = squared_bandwidth(sample, "std-as-sigma")
+    sigma2, basis = squared_bandwidth(sample, "std-as-sigma"), basis_points(sample, rank)
     everywhere = np.zeros((view.n, view.n))
-    phi = normalized_factor(nystrom_features(rows, basis_points(sample, rank), sigma2))
+    phi = normalized_factor(kernel_matrix(rows, basis, sigma2) @ inverse_root(basis, sigma2))
     everywhere[np.ix_(view.present, view.present)] = phi @ phi.T
     return everywhere
 

@@ -126,6 +126,23 @@ def test_a_rater_who_turns_comparisons_around_is_found(made, tmp_path):
     assert more.raters.loc["eve", "answers"] == 1
 
 
+def test_raters_who_are_wrong_do_not_judge(made):
+    truth, scores, views = made
+    rng = np.random.default_rng(5)
+    first, second = rng.integers(40, size=(2, 400))
+    first, second = first[first != second][:200], second[first != second][:200]
+    up = truth[first] > truth[second]
+    raters = np.arange(200) % 10
+    wrong = raters < 3  # all that these three say is wrong
+    higher, lower = np.where(up != wrong, first, second), np.where(up != wrong, second, first)
+    named, alone = Pairs(higher, lower, raters=raters), Pairs(higher[~wrong], lower[~wrong])
+    found, rest = (tupi.denoise(scores, views, labels) for labels in (named, alone))
+    assert (found.raters["error"].iloc[:3] > 0.4).all()
+    # The gain is nearly that of the answers without theirs, not that of all answers as they are.
+    assert abs(found.evidence.gain - rest.evidence.gain) < 0.03
+    assert found.params["weight"] > rest.params["weight"] - 0.1
+
+
 def test_values_of_several_raters_in_one_call(made):
     truth, scores, views = made
     _, index, values, raters = values_of_three()
@@ -135,6 +152,15 @@ def test_values_of_several_raters_in_one_call(made):
     assert result.raters["error"].idxmax() == "cy"
     assert len(result.agreement) == 3
     assert "rater 'cy' agrees least with the others" in result.notes[-1]
+
+
+def test_nobody_is_said_to_disagree_about_one_answer(made):
+    truth, scores, views = made
+    raters = ["ann"] * 20 + ["bob"] * 20
+    asked = np.append(np.arange(20), [0, *range(20, 39)])  # both were asked about one item
+    result = tupi.denoise(scores, views, Values(asked, truth[asked], raters=raters))
+    assert (result.raters["common"] < 5).all()
+    assert not any("agrees least" in note for note in result.notes)
 
 
 def test_weights_of_values_make_them_count(made):

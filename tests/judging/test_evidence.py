@@ -11,8 +11,7 @@ from tests.conftest import make_problem_arrays
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Pairs, Values
 from tupi.inputs.problem import make_problem
-from tupi.judging.evidence import held_out, judge, stated
-from tupi.judging.folds import Fold
+from tupi.judging.evidence import judge, shares_of, stated
 from tupi.judging.gain import Gain
 from tupi.judging.metrics import COMPARISONS, Metric, PairwiseAccuracyOfValues, RSquared, pairwise_accuracy
 from tupi.methods.base import Fit, Method
@@ -162,9 +161,8 @@ def test_a_label_that_judges_twice_counts_once():
     """Comparison 0 judges a right and a wrong ranking, comparison 1 a right one, comparison 2 none."""
     labels = Pairs(np.array([1, 2, 3]), np.array([0, 1, 2]))
     up = np.arange(4.0)
-    answers = iter([up, -up])
-    folds = [Fold(labels, np.array([0, 1])), Fold(labels, np.array([0]))]
-    found = held_out(COMPARISONS, lambda train: next(answers), folds, np.zeros(4), labels)
+    rounds = [[(np.array([0, 1]), up)], [(np.array([0]), -up)]]
+    found = shares_of(COMPARISONS, rounds, np.zeros(4), labels)
     gain = found.gain()
     assert (gain.before, gain.after) == (0.5, 0.75)
     assert found.labels.higher.tolist() == [1, 2]
@@ -174,9 +172,9 @@ def test_a_label_that_judges_twice_counts_once():
 def test_values_under_ranking_count_by_their_pairs():
     """Of three values held out two are equal: two pairs, both of item 0; the other round has one pair."""
     labels = Values(np.arange(4), np.array([2.0, 1, 1, 3]))
-    folds = [Fold(labels, np.array([0, 1, 2])), Fold(labels, np.array([0, 3]))]
     scores, better = np.array([0.0, 1, -1, 1]), np.array([2.0, 1, 1, 3])
-    found = held_out(PairwiseAccuracyOfValues(), lambda train: better, folds, scores, labels)
+    rounds = [[(np.array([0, 1, 2]), better)], [(np.array([0, 3]), better)]]
+    found = shares_of(PairwiseAccuracyOfValues(), rounds, scores, labels)
     np.testing.assert_array_equal(found.weights, [3, 1, 1, 1])
     np.testing.assert_array_equal(found.before, [2, 0, 1, 1])
     assert found.gain().before == 4 / 6
@@ -186,10 +184,8 @@ def test_values_under_ranking_count_by_their_pairs():
 
 def test_less_of_what_should_be_low_is_a_gain():
     labels = Values(np.arange(30), TRUTH[:30])
-    folds = [Fold(labels, np.arange(30))]
-    error, determined = (
-        held_out(metric, lambda train: TRUTH, folds, SCORES, labels).gain() for metric in (SquaredError(), RSquared())
-    )
+    rounds = [[(np.arange(30), TRUTH)]]
+    error, determined = (shares_of(metric, rounds, SCORES, labels).gain() for metric in (SquaredError(), RSquared()))
     assert error.before > error.after == 0
     assert SquaredError().gain(error.before, error.after) == pytest.approx(error.before)
     variance = np.var(TRUTH[:30])

@@ -98,22 +98,19 @@ def test_pairwise_accuracy_takes_values_pairs_and_nan():
     assert tupi.pairwise_accuracy(scores, Pairs([3, 1], [0, 2])) == 0.5
 
 
-def test_comparisons_by_definition():
-    rng = np.random.default_rng(1)
-    (scores, _), labels = problem(COMPARISONS, rng)
-    expected = [right(scores[i], scores[j]) for i, j in zip(labels.higher, labels.lower, strict=True)]
-    np.testing.assert_array_equal(COMPARISONS.shares(scores, labels), expected)
-    assert COMPARISONS.score(scores, labels) == pytest.approx(np.mean(expected))
+def right_pair(scores, higher, lower):
+    return right(scores[higher], scores[lower])
 
 
-def test_classes_by_definition():
-    rng = np.random.default_rng(2)
-    metric = AccuracyOfClasses()
-    (scores, _), labels = problem(metric, rng)
-    expected = [
-        float(max(range(3), key=lambda c: scores[i, c]) == known)
-        for i, known in zip(labels.index, labels.values, strict=True)
-    ]
+def right_class(scores, item, known):
+    return float(max(range(3), key=lambda c: scores[item, c]) == known)
+
+
+@pytest.mark.parametrize(("metric", "share"), [(COMPARISONS, right_pair), (AccuracyOfClasses(), right_class)])
+def test_shares_that_are_right_or_wrong_by_definition(metric, share):
+    (scores, _), labels = problem(metric, np.random.default_rng(1))
+    parts = (labels.higher, labels.lower) if metric is COMPARISONS else (labels.index, labels.values)
+    expected = [share(scores, *one) for one in zip(*parts, strict=True)]
     np.testing.assert_array_equal(metric.shares(scores, labels), expected)
     assert metric.score(scores, labels) == pytest.approx(np.mean(expected))
 

@@ -1,5 +1,7 @@
 """A metric that somebody asked for may keep the initial predictions."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ import tupi
 from tupi.inputs.labels import Pairs, Values
 from tupi.inputs.problem import make_problem
 from tupi.judging.catalogue import metric_for
-from tupi.judging.veto import Veto
+from tupi.judging.veto import speaks_against
 
 RNG = np.random.default_rng(0)
 TRUTH = RNG.normal(size=200)
@@ -50,7 +52,7 @@ def test_comparisons_of_methods_meet_the_same_guard():
 @pytest.mark.parametrize(("better", "said"), [(0.5, False), (-0.5, True)])
 def test_a_doubt_is_no_veto(better, said):
     problem = make_problem(SCORES, VIEWS, KNOWN, "regression")
-    veto = Veto(metric_for("rmse", problem))
+    veto = partial(speaks_against, metric_for("rmse", problem))
     new = TRUTH[:50] + (1 - better) * (SCORES - TRUTH)[:50]
     assert (veto(problem, KNOWN, np.arange(50), new[:, None]) is not None) == said
     few = Values(np.arange(8), TRUTH[:8])  # too few to rule out a gain by
@@ -60,4 +62,4 @@ def test_a_doubt_is_no_veto(better, said):
 def test_comparisons_are_the_guards_own():
     pairs = Pairs([0, 1], [2, 3])
     problem = make_problem(SCORES, VIEWS, pairs)
-    assert Veto(metric_for("pairwise", problem))(problem, pairs, np.arange(4), np.zeros((4, 1))) is None
+    assert speaks_against(metric_for("pairwise", problem), problem, pairs, np.arange(4), np.zeros((4, 1))) is None

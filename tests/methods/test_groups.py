@@ -1,21 +1,17 @@
 """Rankings within groups, by every method."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 import tupi
-from tests.methods.auto.test_process import make_model
 from tests.methods.battery import settings
 from tupi.embedding.prepared import Prepared
-from tupi.inputs.groups import Levels, as_groups, members
+from tupi.inputs.groups import as_groups, explained_shares, members
 from tupi.inputs.problem import make_problem
 from tupi.judging.evidence import judge
 from tupi.judging.folds import label_folds
 from tupi.judging.metrics import metric_of
 from tupi.methods import METHODS
-from tupi.methods.auto.process import labelled_model, left_out_groups, posterior
 
 N, SIZE = 120, 8
 
@@ -110,7 +106,7 @@ def test_the_order_of_items_changes_nothing_about_levels():
     near = {"near": views["near"]}
     order = np.random.default_rng(0).permutation(400)
     found = [
-        Levels(f, make_problem(f, {"near": H}).views, as_groups(g, 400, None)).shares()
+        explained_shares(f, make_problem(f, {"near": H}).views, as_groups(g, 400, None).numbers)
         for f, H, g in ((scores, near["near"], groups), (scores[order], near["near"][order], groups[order]))
     ]
     np.testing.assert_allclose(*found, rtol=1e-9)
@@ -170,25 +166,6 @@ def test_methods_are_judged_within_groups():
     shift = 100.0 * problem.groups.numbers  # would rank all pairs of two groups by their number
     evidence = judge(lambda labels: truth + shift, problem, problem.labels, True)
     assert evidence.after == 1.0
-
-
-def test_left_out_groups_are_those_of_a_fit_without_them():
-    model, z = make_model()
-    groups = np.array([0, 1, 2, 0, 1, 2, 0, 1, 2, 3, 3, 3])
-    own = labelled_model(model.columns, model.shared[:-1], _prior(model), groups=groups)
-    v = np.linspace(0.5, 1.5, 5)
-    after = posterior(own, v, z)
-    found = left_out_groups(z[:, 0], after.duals[:, 0], after.inverses[0], groups)
-    K = own.covariance(v, 0)
-    for i in range(12):
-        for j in range(12):
-            kept = np.flatnonzero((groups != groups[i]) & (np.arange(12) != j))
-            expected = K[i, kept] @ np.linalg.solve(K[np.ix_(kept, kept)], z[kept, 0])
-            assert found[i, j] == pytest.approx(expected, abs=1e-8)
-
-
-def _prior(model):
-    return replace(model.prior, mean=model.prior.mean[:-1], sd=model.prior.sd[:-1])
 
 
 def test_results_keep_groups(tmp_path):

@@ -94,6 +94,19 @@ def test_what_was_not_used_is_worth_nothing():
     assert (result.view_gains[["gain", "low", "high"]] == 0).all(axis=None)
 
 
+def test_labels_that_see_no_difference_are_not_sure_that_there_is_none():
+    """Of 40 labels none changed its class without the view "far", and its worth was 0 with an interval from 0 to 0."""
+    rng = np.random.default_rng(0)
+    kind = rng.integers(2, size=300)
+    chances = np.clip(0.5 + 0.2 * (kind - 0.5) + 0.05 * rng.normal(size=300), 0.05, 0.95)
+    views = {"near": kind[:, None] + 0.02 * rng.normal(size=(300, 2)), "far": kind[:, None] + rng.normal(size=(300, 2))}
+    known = tupi.Values(range(40), kind[:40])
+    result = tupi.denoise(np.column_stack([1 - chances, chances, 0 * chances]), views, known, task="classification")
+    far = result.view_gains.loc["far"]
+    assert far["gain"] == 0
+    assert -far["low"] == far["high"] == pytest.approx(3 / 40)
+
+
 def test_items_that_only_this_view_covers_keep_their_predictions_without_it():
     gaps = VIEWS["near"].copy()
     gaps[20:] = np.nan
@@ -148,7 +161,9 @@ def test_sentences_and_report_tell_what_views_are_worth():
     html = render(result)
     assert "What each view is worth" in html
     assert "gain in pairwise accuracy, points" in html
-    assert "How much better the answer is with each view than without it, in pairwise accuracy, points" in repr(result)
+    assert "How much better the answer is with each view than without it, in points of pairwise accuracy" in repr(
+        result
+    )
     alone = tupi.denoise(SCORES, VIEWS)
     assert "What each view explains" in render(alone)
     assert "Only labels tell whether" in repr(alone)

@@ -307,13 +307,13 @@ def test_explore_follows_the_answers(browser: Any, tmp_path: Path) -> None:
     for method in ("fuse", "auto"):
         page.select_option("#method", method)
         person.until(
-            "/Known: 9 answers.*from 9 (labels|comp)/.test(document.getElementById('explore-words').textContent)"
+            "/It was given 9 answers.*from 9 (labels|comp)/.test(document.getElementById('explore-words').textContent)"
         )
     person.go("teach")
     person.answer_rightly(1)
     person.go("explore")
     person.until(
-        "/Known: 10 answers.*from 10 (labels|comp)/.test(document.getElementById('explore-words').textContent)"
+        "/It was given 10 answers.*from 10 (labels|comp)/.test(document.getElementById('explore-words').textContent)"
     )
     assert person.problems == []
     person.context.close()

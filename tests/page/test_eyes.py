@@ -103,7 +103,7 @@ def write(folder: Path, kind: str) -> tuple[list[str], Callable[[Person, int], N
 
 @pytest.mark.parametrize(
     ("kind", "question"),
-    [("classes", "Which class is it?"), ("values", "What is its value?"), ("queries", "Which is higher for query q")],
+    [("classes", "Which class is it?"), ("values", "What is its value?"), ("queries", "Which is higher for query “q")],
 )
 def test_pages_of_other_tasks(browser: Any, tmp_path: Path, kind: str, question: str) -> None:
     words, answer = write(tmp_path, kind)

@@ -19,7 +19,7 @@ import pytest
 import tupi
 from tests.page.conftest import N, truth, write_files
 from tupi.methods.tupi import Tupi
-from tupi.page.explorer import MAP_STEPS
+from tupi.page.explorer import MAP_STEPS, PAUSE
 from tupi.page.frames import decode
 from tupi.page.looks import LAST, Look, ranks, read_look
 from tupi.page.session import Session
@@ -80,6 +80,20 @@ def test_neighbours_are_computed_ahead_when_idle(session: Session) -> None:
     near = [one.setting(session.base) for one in session.explorer.neighbours(look)]
     assert {(one.lam, one.sigma_w2) for one in near} == {(0.4, 0.1), (0.2, 0.1), (0.3, 0.3), (0.3, 0.05)}
     wait(session, lambda: all(len(session.explorer.trails.known(one)) > 2 for one in near))
+
+
+def test_nothing_is_computed_ahead_while_somebody_waits_for_a_fit(session: Session) -> None:
+    """It would take the cores that the fit to the latest answer needs."""
+    look_at(session, Look(t=2))
+    explorer = session.explorer
+    explorer.close()  # nobody else computes anything
+    explorer.look("me", Look(t=2))
+    explorer._moved = -np.inf
+    assert callable(explorer._next_step())
+    explorer.fits.computing = 1
+    assert explorer._next_step() == PAUSE
+    explorer.look("me", Look(t=LAST))  # what somebody looks at does not wait
+    assert callable(explorer._next_step())
 
 
 def test_accuracy_along_the_path_is_that_of_the_labels(session: Session) -> None:

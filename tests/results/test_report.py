@@ -287,9 +287,9 @@ def test_uncertainty_and_what_to_label_next():
     result = labelled(index=names, uncertainty=sure, suggested=np.array([30, 3]))
     page = Page(render(result))
     low, middle, high = np.nanquantile(sure, (0.1, 0.5, 0.9))
-    assert ["the surest tenth of the items", f"at most {low:.4g}"] in page.rows
-    assert ["half of the items", f"at most {middle:.4g}"] in page.rows
-    assert ["the least sure tenth of the items", f"at least {high:.4g}"] in page.rows
+    assert ["the surest tenth of the items", f"at most {low:.2f}"] in page.rows
+    assert ["half of the items", f"at most {middle:.2f}"] in page.rows
+    assert ["the least sure tenth of the items", f"at least {high:.2f}"] in page.rows
     assert "1 item without any view" in page.text
     start = page.rows.index(["photo", "prediction now", "uncertainty"]) + 1
     assert [row[0] for row in page.rows[start : start + 2]] == ["item30", "item3"]
@@ -308,7 +308,7 @@ def test_what_each_view_is_worth_is_told_where_it_is_known():
         index=pd.Index(["gist", "color"], name="view"),
     )
     page = Page(render(labelled(kept_gains=gains)))
-    assert ["gist", "3.00", "1.00", "5.00"] in page.rows
+    assert ["gist", "+3.0 (+1.0 to +5.0)"] in page.rows
     assert "What each view is worth" in page.text
     assert "What each view is worth" not in Page(render(labelled())).text
 

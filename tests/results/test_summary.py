@@ -12,7 +12,6 @@ from tupi.results.summary import (
     judged,
     key_figures,
     labels_needed,
-    rank_correlation,
     shortened,
     summary,
     verdict,
@@ -142,10 +141,12 @@ def test_many_views_are_counted_not_listed():
     assert "(view0, view1, view2, view3, view4 and 4 more)" in done
 
 
-def test_rank_correlation():
+def test_the_typical_change_is_in_the_units_of_the_reader():
     initial = np.array([3.0, 1.0, 2.0, 5.0, 4.0])
-    assert rank_correlation(scores(5, initial=initial, predictions=np.exp(initial))) == pytest.approx(1)
-    assert rank_correlation(scores(5, initial=initial, predictions=-initial)) == pytest.approx(-1)
+    assert ("median move, places", "0") in key_figures(scores(5, initial=initial, predictions=np.exp(initial)))
+    assert ("median move, places", "2") in key_figures(scores(5, initial=initial, predictions=-initial))
+    values = scores(5, initial=initial, predictions=initial + np.array([0.5, 40, -1.25, 2, 1]), task="regression")
+    assert ("median change", "1.25") in key_figures(values)
 
 
 def test_long_names_lose_their_middle():
@@ -176,7 +177,7 @@ def test_a_notebook_shows_names_and_no_markup_of_theirs():
 @pytest.mark.parametrize(
     ("changes", "kind", "says"),
     [
-        ({}, "use", "use the new predictions."),
+        ({}, "use", "use the new scores."),
         ({"after": 0.82, "low": -0.02, "high": 0.06}, "care", "or add about 360 labels"),
         ({"after": 0.801, "low": -0.1, "high": 0.102}, "care", "too small for labels to show"),
         ({"after": 0.79, "low": -0.05, "high": 0.03}, "leave", "so far they show no gain"),
@@ -201,7 +202,7 @@ def test_without_labels_a_change_needs_them_and_no_change_does_not():
     assert verdict(scores()).kind == "label"
     result = scores(predictions=scores().initial)
     assert verdict(result).kind == "leave"
-    assert verdict(result).step.startswith("keep the predictions that you have; without labels nothing was found")
+    assert verdict(result).step.startswith("keep the scores that you have; without labels nothing was found")
 
 
 def test_more_labels_narrow_the_interval_by_their_square_root():

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tupi.embedding.graphs import Graph, conjugate_gradients, fixed_width_graph, larger_width_graph, nearest_rows
 from tupi.inputs.numbers import as_numbers
+from tupi.inputs.types import Table
 from tupi.runtime.errors import InputError
 
 LARGEST = 1e100  # of coordinates, whose squares are summed
@@ -36,7 +37,7 @@ class DenoisedPoints:
 
 
 def denoise_points(
-    points: Any,
+    points: Table,
     n_iter: int = 5,
     *,
     n_neighbors: int = 10,

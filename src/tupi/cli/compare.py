@@ -10,7 +10,6 @@ import click
 
 from tupi.cli.inputs import check_outputs, input_options
 from tupi.cli.options import metric_option, whole_number
-from tupi.cli.showing import shown
 from tupi.inputs.files import InputFiles, Inputs
 from tupi.judging.evidence import amount
 from tupi.runtime.errors import InputError
@@ -146,6 +145,7 @@ def _print(found: Comparison) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from tupi.cli.printing import say
     from tupi.judging.catalogue import words_of
 
     words = words_of(found.metric)
@@ -178,12 +178,8 @@ def _print(found: Comparison) -> None:
         )
     console.print(table)
     if others:
-        console.print("In brackets: the same labels before.", markup=False)
+        say("In brackets: the same labels before.")
     for row in rows:
         if row["reason"]:
-            console.print(shown(f"{row['method']}: {row['reason']}"), markup=False, soft_wrap=True)
-    console.print(
-        "Each interval is about one method; the best of many is a little better here than it will be elsewhere.",
-        markup=False,
-        soft_wrap=True,
-    )
+            say(f"{row['method']}: {row['reason']}")
+    say("Each interval is about one method; the best of many is a little better here than it will be elsewhere.")

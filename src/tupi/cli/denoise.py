@@ -9,7 +9,7 @@ import click
 
 from tupi.cli.group import TYPED
 from tupi.cli.inputs import check_outputs, input_options
-from tupi.cli.options import better_scores_option, metric_option, telling_options
+from tupi.cli.options import better_scores_option, method_options, metric_option, telling_options
 from tupi.inputs.files import SUFFIXES, InputFiles
 from tupi.inputs.files.reading import SEPARATORS
 from tupi.runtime.errors import InputError
@@ -28,10 +28,7 @@ Examples:
 @click.command(epilog=EXAMPLE)
 @input_options(required=True)
 @metric_option
-@click.option("--method", default="auto", show_default=True, help="The method to use; a wrong name lists all of them.")
-@click.option(
-    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the method; repeat for more."
-)
+@method_options("The method to use; a wrong name lists all of them.", "A parameter of the method; repeat for more.")
 @better_scores_option
 @click.option(
     "--report", type=click.Path(path_type=Path), metavar="FILE.html", help="Also write a report that opens offline."
@@ -131,7 +128,7 @@ def denoise(
     if getattr(chosen, "engine", None) == "dask":
         raise InputError("--set engine=dask: found without --scheduler; accepted: with it.")
     with ProgressBar(show=not quiet) as bar, collected_warnings() as warned:
-        inputs = files.read(task)
+        inputs = files.read(task, bar.read)
         result = tupi.denoise(
             inputs.predictions,
             inputs.features,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import sys
+import textwrap
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -97,7 +99,11 @@ def _in_words(problem: OSError) -> str:
 
 
 def _end(message: str, code: int) -> NoReturn:
-    click.echo(f"tupi: {shown(' '.join(message.split()))}", err=True)
+    sentence = f"tupi: {shown(' '.join(message.split()))}"
+    if sys.stderr.isatty():  # which breaks lines anywhere
+        width = shutil.get_terminal_size().columns
+        sentence = textwrap.fill(sentence, width, break_long_words=False, break_on_hyphens=False)
+    click.echo(sentence, err=True)
     sys.exit(code)
 
 

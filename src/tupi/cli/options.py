@@ -32,6 +32,16 @@ def metric_option(command: Callable[..., None]) -> Callable[..., None]:
     )(command)
 
 
+def method_options(method: str, settings: str) -> Decorator:
+    """Return --method and --set, given their texts for --help."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        command = click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help=settings)(command)
+        return click.option("--method", default="auto", show_default=True, help=method)(command)
+
+    return decorate
+
+
 def better_scores_option(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command --out, the file of better scores."""
     kind = click.Path(path_type=Path)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import time
+import warnings
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +14,11 @@ from tupi.cli.options import better_scores_option, telling_options
 from tupi.inputs.files import SUFFIXES, InputFiles
 from tupi.runtime.errors import InputError
 
+if TYPE_CHECKING:  # takes a second to import
+    from tupi.inputs.files import Inputs
+    from tupi.results.result import Denoised
+
+MANY, TRIED = 100_000, 4_000  # items that take long, and how many are tried to find out how long
 UNFAMILIAR = 0.5  # items below this keep more of their own prediction than they get of the new one
 EXAMPLE = """\b
 Examples:
@@ -53,7 +61,7 @@ def predict(
     much each item is like those of RUN, from 0 to 1: an item that is far from all of them keeps its own prediction.
     """
     import tupi
-    from tupi.cli.printing import collected_warnings, print_json, print_reading, print_warnings
+    from tupi.cli.printing import collected_warnings, print_json, print_reading, print_warnings, say
     from tupi.cli.progress import ProgressBar
     from tupi.results.predicted import Predicted
     from tupi.results.writing import write_result
@@ -72,11 +80,11 @@ def predict(
         raise InputError(f"--out: {out} is one of the input files; accepted: another file.")
     with ProgressBar(show=not quiet) as bar, collected_warnings() as warned:
         result = tupi.load(run)
-        inputs = files.read(result.task)
-        bar.say(f"Predicting {len(inputs.predictions):,} items")
+        inputs = files.read(result.task, bar.read)
+        bar.expect(f"Predicting {len(inputs.predictions):,} items", _seconds(result, inputs))
         found = result.predict(inputs.predictions, inputs.features, details=True)
         assert isinstance(found, Predicted)
-        bar.say("Writing")
+        bar.expect("Writing", 0.0)
         write_result(found, out, escape_formulas)
     print_warnings(warned)
     n, unfamiliar = len(found.initial), int((found.familiar < UNFAMILIAR).sum())
@@ -86,6 +94,18 @@ def predict(
     if verbose:
         print_reading(inputs.understood)
     if not quiet:
-        click.echo(f"{n:,} new items went through the {result.task} of {run}, and {out} holds the better predictions.")
+        say(f"{n:,} new items went through the {result.task} of {run}, and {out} holds the better predictions.")
         if unfamiliar:
-            click.echo(f"{unfamiliar:,} of them are unlike those of {run}, and keep most of their own prediction.")
+            say(f"{unfamiliar:,} of them are unlike those of {run}, and keep most of their own prediction.")
+
+
+def _seconds(result: Denoised, inputs: Inputs) -> float:
+    """Return about how many seconds all items take, by those that a few of them take; of few items, nothing."""
+    n = len(inputs.predictions)
+    if n < MANY:
+        return 0.0
+    some = {name: view[:TRIED] for name, view in inputs.features.items()}  # rows of arrays and of tables alike
+    start = time.perf_counter()
+    with warnings.catch_warnings(action="ignore"):  # all of them will say so
+        result.predict(inputs.predictions[:TRIED], some, details=True)
+    return (time.perf_counter() - start) * n / TRIED

@@ -54,11 +54,12 @@ def collected_warnings() -> Iterator[list[str]]:
 def print_warnings(warned: list[str]) -> None:
     """Print collected warnings to stderr, a paragraph each."""
     for warning in warned:
-        _say(Console(stderr=True, highlight=False), f"tupi: warning: {warning}")
+        say(f"tupi: warning: {warning}", err=True)
 
 
-def _say(console: Console, sentence: str) -> None:
+def say(sentence: str, err: bool = False) -> None:
     """Print a sentence; a terminal breaks it between words, and a file or another program gets it as one line."""
+    console = Console(stderr=err, highlight=False)
     console.print(shown(sentence), markup=False, soft_wrap=not console.is_terminal)
 
 
@@ -103,7 +104,7 @@ def print_json(value: Any) -> None:
 def print_reading(sentences: Sequence[str]) -> None:
     """Print to stderr how tables were read, a line each."""
     for sentence in sentences:
-        click.echo(sentence, err=True)
+        say(sentence, err=True)
 
 
 def print_summary(result: Denoised, inputs: Inputs, written: dict[str, str], verbose: bool = False) -> None:
@@ -123,10 +124,10 @@ def print_summary(result: Denoised, inputs: Inputs, written: dict[str, str], ver
     encoded = "" if verbose else _encoded(result.columns)
     wrote = f"Wrote {', '.join(written.values())}."
     for line in filter(None, (*result.notes, views_worth(result), inputs.sentence, encoded, wrote)):
-        _say(console, line)
+        say(line)
     console.print()
     for head, sentence in (("What changed", done), ("Labels", judgement), ("What next", next_step(result))):
-        _say(console, f"{head}: {sentence[0].lower()}{sentence[1:]}")
+        say(f"{head}: {sentence[0].lower()}{sentence[1:]}")
 
 
 def _encoded(columns: pd.DataFrame) -> str:
@@ -191,9 +192,6 @@ def print_demo(demo: Demo) -> None:
     table.add_section()
     table.add_row("mean", *_levels(mean["before"], mean["after"]))
     console.print(table)
-    for line in (
-        f"Wrote {', '.join(str(path) for path in demo.files.values())}.",
-        "The same from files, for the ranker of the report:",
-        f"  {demo.command}",
-    ):
-        console.print(line, markup=False, soft_wrap=True)
+    say(f"Wrote {', '.join(str(path) for path in demo.files.values())}.")
+    say("The same from files, for the ranker of the report:")
+    console.print(f"  {demo.command}", markup=False, soft_wrap=True)  # in one piece, to be copied

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -40,14 +41,20 @@ LEAST = 2.0  # seconds after which somebody wants to know how long it takes
 
 
 class TimeLeft(ProgressColumn):
-    """How long the rest takes, by the share that was done when the present part began and the time until then."""
+    """How long the rest takes, by the share that was done when the present part began and the time until then.
+
+    What is read has shares of its own, since nobody knows beforehand whether files or the method take longer.
+    """
 
     def render(self, task: Task) -> Text:
         """Return the time left in words; nothing while little is known of it."""
-        share, then, now = task.fields.get("share", 0.0), task.fields.get("then", 0.0), task.elapsed or 0.0
+        share, begin, then = (task.fields.get(name, 0.0) for name in ("share", "begin", "then"))
+        now = task.elapsed or 0.0
         if now < LEAST or share < 0.05:
             return Text("")
-        left = then / share - now
+        left = (then - begin) / share - (now - begin)
+        if task.fields.get("reading"):
+            return Text(f"about {_in_words(left)} of reading left," if left >= 1 else "nearly read,")
         return Text(f"about {_in_words(left)} left," if left >= 1 else "nearly done,")
 
 
@@ -86,6 +93,7 @@ class ProgressBar(_Bar):
     def __init__(self, show: bool = True, parts: int | None = None) -> None:
         self._prefix = ""
         self._share, self._parts = 0.0, parts
+        self._begin, self._reading = 0.0, True  # when the method began; until then files are read
         self._done = -1  # parts begun before the current one
         self._settings = 0
         bar = None
@@ -107,6 +115,16 @@ class ProgressBar(_Bar):
         self._prefix = f"{name}: "
         self._update(name, completed=self._done)
 
+    def read(self, path: str, share: float) -> None:
+        """Show which file is read next, and which share of all files was read before it."""
+        self._update(f"Reading {Path(path).name}", share=share, then=self._elapsed, reading=True)
+
+    def expect(self, sentence: str, seconds: float) -> None:
+        """Show what begins, if all that is left takes about so many seconds."""
+        self._update(sentence, **self._reached(0.0))
+        now, begin = self._elapsed, self._elapsed - 1.0  # any past will do: what counts is the rest
+        self._update(sentence, share=1.0 / (1.0 + seconds), begin=begin, then=now)
+
     def say(self, sentence: str) -> None:
         """Show what begins."""
         self._settings = 0
@@ -122,11 +140,21 @@ class ProgressBar(_Bar):
 
     def _reached(self, share: float | None) -> dict[str, Any]:
         """Return what is to be remembered of a share of the work that is done; of a lower one than before, nothing."""
-        if self._bar is None or share is None or share < self._share:
+        if self._bar is None:
             return {}
+        known: dict[str, Any] = {}
+        if self._reading:
+            self._reading, self._begin = False, self._elapsed
+            known = {"share": 0.0, "begin": self._begin, "reading": False}
+        if share is None or share < self._share:
+            return known
         self._share = share
-        elapsed = self._bar.tasks[0].elapsed or 0.0
-        return {"share": share, "then": elapsed} | ({} if self._parts else {"completed": share})
+        known |= {"share": share, "then": self._elapsed}
+        return known if self._parts else known | {"completed": share}
+
+    @property
+    def _elapsed(self) -> float:
+        return 0.0 if self._bar is None else self._bar.tasks[0].elapsed or 0.0
 
     def _update(self, description: str, **fields: Any) -> None:
         if self._bar is not None:

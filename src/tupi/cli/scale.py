@@ -219,12 +219,14 @@ def _labels(files: InputFiles, n: int, ids: Ids | None) -> Any:
 
 def print_cluster_summary(result: DistributedDenoised, out: Path) -> None:
     """Print what a person wants to know about a run on a cluster."""
+    from tupi.cli.printing import say
+
     n = result.initial.shape[0]
     steps = f", {result.params['n_iter']} steps" if "n_iter" in result.params else ""
-    click.echo(f"{n:,} items, method {result.method}{steps}")
+    say(f"{n:,} items, method {result.method}{steps}")
     table = result.dependence.assign(weight=result.weights.iloc[-1]).rename(index=shown)
     click.echo(table.to_string(float_format="{:.3f}".format))
     if result.evidence is not None:
-        click.echo(result.evidence.sentence)
+        say(result.evidence.sentence)
     for line in (*result.notes, f"Wrote {out}."):
-        click.echo(shown(line))
+        say(line)

@@ -12,7 +12,7 @@ import click
 
 from tupi.cli.denoise import parsed_settings
 from tupi.cli.inputs import input_options
-from tupi.cli.options import metric_option
+from tupi.cli.options import method_options, metric_option
 from tupi.inputs.files import InputFiles
 from tupi.runtime.errors import InputError
 
@@ -32,10 +32,7 @@ Examples:
 @click.command(epilog=EXAMPLE)
 @input_options(required=False)
 @metric_option
-@click.option("--method", default="auto", show_default=True, help="The method to look at first.")
-@click.option(
-    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the paper's method; repeat for more."
-)
+@method_options("The method to look at first.", "A parameter of the paper's method; repeat for more.")
 @click.option("--demo", is_flag=True, help="Show the demonstration's data instead of files.")
 @click.option("--images", metavar="FOLDER", help="Pictures called like the items, with or without their suffix.")
 @click.option("--image-column", metavar="COLUMN", help="Column of SCORES that names each item's picture.")

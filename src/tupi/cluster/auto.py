@@ -101,7 +101,7 @@ def fit_auto(
         fit = replace(
             found,
             steps=steps_of(base, (initial, final), (before, after), callback),
-            notes=(why(said.labels, useful) + found.notes[0],),
+            notes=(why(said.labels, found) + found.notes[0],),
         )
         return said, names, fit, fields | {"client": client}
 

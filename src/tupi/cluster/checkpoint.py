@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tupi.algorithm.denoiser import Step
 from tupi.algorithm.engines.fused import FusedEngine, FusedState, together
 from tupi.algorithm.engines.landscape import Table
-from tupi.algorithm.engines.moves import Trial
+from tupi.algorithm.engines.moves import Attempt
 from tupi.cluster.home import OnCluster
 from tupi.cluster.search import NOTHING, Best, Search
 from tupi.embedding.embedding import Embedding
@@ -34,11 +34,11 @@ KEPT = 2  # checkpoints
 Array = NDArray[Any]
 
 
-def write_positions(trial: Trial, path: Path) -> str:
+def write_positions(attempt: Attempt, path: Path) -> str:
     """Write a block's positions to a file, whole or not at all, and return their fingerprint."""
     with replacing(path) as temporary, temporary.open("wb") as file:
-        np.save(file, trial.x, allow_pickle=False)
-    return fingerprint(trial.x)
+        np.save(file, attempt.x, allow_pickle=False)
+    return fingerprint(attempt.x)
 
 
 def is_whole(path: Path, written: str) -> bool:
@@ -49,10 +49,10 @@ def is_whole(path: Path, written: str) -> bool:
         return False
 
 
-def read_positions(path: Path) -> Trial:
+def read_positions(path: Path) -> Attempt:
     """Read a block's positions."""
     x = np.load(path, allow_pickle=False)
-    return Trial(x, x)
+    return Attempt(x, x)
 
 
 def fingerprint(*parts: Any) -> str:
@@ -130,13 +130,13 @@ class Checkpoint:
             run.t = meta["t"][k]
             run.minimizer.length = meta["length"][k]
             run.minimizer._curvatures.extend(meta["curvatures"][k])
-        trials = _read(_home(engine.embedding), folder, "block")
+        attempts = _read(_home(engine.embedding), folder, "block")
         for row, k in enumerate(meta["live"]):
-            search.runs[k].state = _state(engine, arrays, f"state-{k}", trials, len(meta["live"]), row)
+            search.runs[k].state = _state(engine, arrays, f"state-{k}", attempts, len(meta["live"]), row)
         if meta["best"] is not None:
-            trials = _read(_home(engine.embedding), folder, "best")
+            attempts = _read(_home(engine.embedding), folder, "best")
             setting, t = meta["best"]
-            search.best = Best(setting, t, _state(engine, arrays, "best", trials, 1, 0))
+            search.best = Best(setting, t, _state(engine, arrays, "best", attempts, 1, 0))
         return max(meta["t"])
 
     def save(self, search: Search, live: list[int]) -> None:
@@ -150,15 +150,17 @@ class Checkpoint:
         folder.mkdir(exist_ok=True)
         checksums: dict[str, list[str]] = {}
         home = _home(runs[0].state.embedding)
-        trials, checksums["block"] = _through_files(home, list(together([run.state for run in runs])), folder, "block")
+        attempts, checksums["block"] = _through_files(
+            home, list(together([run.state for run in runs])), folder, "block"
+        )
         arrays: dict[str, Any] = {}
         for row, (k, run) in enumerate(zip(live, runs, strict=True)):
-            run.state = replace(run.state, trials=trials, runs=len(runs), run=row)
+            run.state = replace(run.state, attempts=attempts, runs=len(runs), run=row)
             arrays |= _arrays(run.state, f"state-{k}")
         if search.best is not None:
             state = search.best.state
-            best, checksums["best"] = _through_files(home, list(state.trials), folder, "best")
-            state = replace(state, trials=best)
+            best, checksums["best"] = _through_files(home, list(state.attempts), folder, "best")
+            state = replace(state, attempts=best)
             search.best = replace(search.best, state=state)
             arrays |= _arrays(state, "best")
         for k, trajectory in enumerate(search.trajectories):
@@ -195,12 +197,12 @@ def _arrays(state: FusedState, name: str) -> dict[str, Array]:
 
 
 def _state(
-    engine: FusedEngine, arrays: dict[str, Array], name: str, trials: list[Any], rows: int, row: int
+    engine: FusedEngine, arrays: dict[str, Array], name: str, attempts: list[Any], rows: int, row: int
 ) -> FusedState:
     low, per_unit, points, sigma2, rank = arrays[f"{name}-table"]
     table = Table(float(low), float(per_unit), int(points), float(sigma2), int(rank))
     sums = (arrays[f"{name}-{part}"] for part in ("sums", "tally", "ends"))
-    return FusedState(engine.embedding, trials, rows, row, table, *sums)
+    return FusedState(engine.embedding, attempts, rows, row, table, *sums)
 
 
 def _home(embedding: Embedding) -> OnCluster:
@@ -229,10 +231,10 @@ def _whole(home: OnCluster, folder: Path, checksums: dict[str, list[str]]) -> bo
     return all(home.client.gather(home.client.map(is_whole, paths, written, pure=False)))
 
 
-def _through_files(home: OnCluster, trials: list[Any], folder: Path, name: str) -> tuple[list[Any], list[str]]:
+def _through_files(home: OnCluster, attempts: list[Any], folder: Path, name: str) -> tuple[list[Any], list[str]]:
     """Write positions; return them as read back, all that Dask then has to remember, and their fingerprints."""
     paths = _paths(home, folder, name)
-    checksums = home.client.gather(home.client.map(write_positions, trials, paths, pure=False))
+    checksums = home.client.gather(home.client.map(write_positions, attempts, paths, pure=False))
     return _read(home, folder, name), checksums
 
 

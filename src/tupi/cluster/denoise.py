@@ -26,12 +26,12 @@ from tupi.embedding.embedding import embed_blocks, gaussian_maps
 from tupi.embedding.prepared import in_scale
 from tupi.inputs.checked_labels import as_labels
 from tupi.inputs.labels import Labels
-from tupi.inputs.problem import TASKS, Problem
+from tupi.inputs.problem import TASKS, Problem, check_task
 from tupi.judging.evidence import Evidence
 from tupi.methods.auto.auto import Auto
 from tupi.methods.base import Fit, Method
 from tupi.methods.tupi import Tupi
-from tupi.runtime.errors import InputError, nearest
+from tupi.runtime.errors import InputError
 
 Array = NDArray[Any]
 Progress = Callable[[str], None]
@@ -63,8 +63,7 @@ def fit_on_cluster(
         What `tupi.cluster.result.DistributedDenoised` has of single items, by the names of its attributes.
     """
     chosen = runnable(method)
-    if task not in TASKS:
-        raise InputError(f"task: found {task!r}; accepted: {', '.join(TASKS)}.{nearest(str(task), TASKS)}")
+    check_task(task)
     if isinstance(chosen, Tupi) and task != "ranking":
         raise InputError(
             f"task: found {task!r} with Dask; accepted there: 'ranking'. Elsewhere: {', '.join(TASKS)}, on a sample."

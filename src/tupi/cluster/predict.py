@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tupi.cluster.cluster import broadcast, check_installed
-from tupi.cluster.reading import Rows, as_rows, common_bounds
+from tupi.cluster.reading import BlockedRows, as_rows, common_bounds
 from tupi.cluster.result import DistributedDenoised
 from tupi.inputs.features import check_row_count, named_views
 from tupi.inputs.views import called_view
@@ -105,7 +105,7 @@ def _predicted(result: Any, names: list[str], scores: Any, *views: Any, details:
 
 
 @dataclass(frozen=True, eq=False)
-class Frames(Rows):
+class Frames(BlockedRows):
     """The rows of a dataframe of Dask, which keep their headings, their ids and whatever kind of columns they have.
 
     Attributes
@@ -117,7 +117,7 @@ class Frames(Rows):
     meta: Any
 
 
-def _rows(name: str, values: Any) -> Rows:
+def _rows(name: str, values: Any) -> BlockedRows:
     """Return values in any form that `as_rows` accepts, or a dataframe with columns of any kind."""
     if not hasattr(values, "to_dask_array"):
         return as_rows(name, values)

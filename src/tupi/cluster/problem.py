@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.cluster.reading import Rows, common_bounds
+from tupi.cluster.reading import BlockedRows, common_bounds
 from tupi.embedding.gaussian import SAMPLE
 from tupi.inputs.features import check_row_count, varying_views
 from tupi.inputs.problem import check_prediction_shape, check_predictions, check_taking_part
@@ -129,7 +129,7 @@ class Distributed:
         The cluster.
     scores : list of Delayed
         Blocks of predictions.
-    views : dict of str to Rows
+    views : dict of str to BlockedRows
         The features; constant views are gone.
     bounds : ndarray of int
         Where blocks begin, and the number of items.
@@ -143,7 +143,7 @@ class Distributed:
 
     client: Any
     scores: list[Any]
-    views: dict[str, Rows]
+    views: dict[str, BlockedRows]
     bounds: Array
     contents: Contents
     samples: list[Array]
@@ -196,7 +196,7 @@ class Distributed:
 def _on_blocks(
     client: Any,
     scores: list[Any],
-    views: dict[str, Rows],
+    views: dict[str, BlockedRows],
     bounds: Array,
     function: Callable[..., Any],
     own: Sequence[dict[str, Any]] | None = None,
@@ -213,7 +213,7 @@ def _on_blocks(
         return client.compute(tasks)
 
 
-def read(client: Any, scores: Rows, views: dict[str, Rows], task: str = "ranking") -> Distributed:
+def read(client: Any, scores: BlockedRows, views: dict[str, BlockedRows], task: str = "ranking") -> Distributed:
     """Read everything once; complain about what cannot be used; drop constant views."""
     n = scores.shape[0]
     check_prediction_shape((n,) if scores.shape[1] == 1 else scores.shape, task)

@@ -28,7 +28,7 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class BlockedRows:
     """A table of numbers that is read in blocks.
 
     Attributes
@@ -55,8 +55,8 @@ def read_rows(source: Any, start: int, stop: int) -> Array:
     return np.asarray(opened[slice(start, stop)])
 
 
-def as_rows(name: str, values: Any, columns: Sequence[str] | None = None) -> Rows:
-    """Return values in any accepted form as `Rows`.
+def as_rows(name: str, values: Any, columns: Sequence[str] | None = None) -> BlockedRows:
+    """Return values in any accepted form as `BlockedRows`.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def as_rows(name: str, values: Any, columns: Sequence[str] | None = None) -> Row
     columns : sequence of str, optional
         Of a Parquet file, the columns to take; all by default.
     """
-    if isinstance(values, Rows):
+    if isinstance(values, BlockedRows):
         return values
     if isinstance(values, (str, Path)):
         return _from_path(name, Path(values), columns)
@@ -88,7 +88,7 @@ def _dask_array() -> Any:
     return dask.array
 
 
-def _from_path(name: str, path: Path, columns: Sequence[str] | None) -> Rows:
+def _from_path(name: str, path: Path, columns: Sequence[str] | None) -> BlockedRows:
     if path.suffix.lower() == ".zarr" or (path / "zarr.json").exists() or (path / ".zarray").exists():
         import zarr
 
@@ -106,7 +106,7 @@ def _from_path(name: str, path: Path, columns: Sequence[str] | None) -> Rows:
     return _from_source(path.resolve(), source.shape, np.array([0, source.shape[0]]), is_large(source))
 
 
-def _from_zarr(name: str, array: Any) -> Rows:
+def _from_zarr(name: str, array: Any) -> BlockedRows:
     check_real(name, array.dtype)
     if array.ndim not in (1, 2):
         raise InputError(f"{name}: a Zarr array of shape {array.shape}; accepted: shape (n,) or (n, d).")
@@ -115,16 +115,16 @@ def _from_zarr(name: str, array: Any) -> Rows:
     return _from_source(array, (n, 1 if array.ndim == 1 else array.shape[1]), starts, False)
 
 
-def _from_source(source: Any, shape: tuple[int, int], starts: Array, on_disk: bool) -> Rows:
+def _from_source(source: Any, shape: tuple[int, int], starts: Array, on_disk: bool) -> BlockedRows:
     from dask import delayed
 
     def blocks(bounds: Array) -> list[Any]:
         return [delayed(read_rows)(source, int(a), int(b)) for a, b in itertools.pairwise(bounds)]
 
-    return Rows(shape, starts, on_disk, blocks)
+    return BlockedRows(shape, starts, on_disk, blocks)
 
 
-def _from_dask(name: str, values: Any) -> Rows:
+def _from_dask(name: str, values: Any) -> BlockedRows:
     if hasattr(values, "to_dask_array"):
         values = _from_frame(name, values)
     check_real(name, values.dtype)
@@ -142,7 +142,7 @@ def _from_dask(name: str, values: Any) -> Rows:
         aligned = values.rechunk({0: tuple(np.diff(bounds).tolist()), 1: -1})
         return list(aligned.to_delayed().ravel())
 
-    return Rows((int(values.shape[0]), int(values.shape[1])), starts, False, blocks)
+    return BlockedRows((int(values.shape[0]), int(values.shape[1])), starts, False, blocks)
 
 
 def _from_frame(name: str, values: Any) -> Any:
@@ -152,12 +152,12 @@ def _from_frame(name: str, values: Any) -> Any:
     return values.to_dask_array(lengths=True)
 
 
-def named_rows(features: Any) -> dict[str, Rows]:
-    """Return the views of `tupi.denoise` as `Rows` by name."""
+def named_rows(features: Any) -> dict[str, BlockedRows]:
+    """Return the views of `tupi.denoise` as `BlockedRows` by name."""
     return {name: as_rows(called_view(name), values) for name, values in named_views(features).items()}
 
 
-def common_bounds(tables: Sequence[Rows]) -> Array:
+def common_bounds(tables: Sequence[BlockedRows]) -> Array:
     """Return where blocks begin that suit all tables, and the number of rows.
 
     Blocks follow the chunks of the widest table. They depend on the data alone, never on the cluster, and so do all

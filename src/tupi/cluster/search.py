@@ -77,7 +77,7 @@ class Search:
         """
         if t and (self.best is None or (self.best.setting, self.best.t) != (setting, t)):
             state = self.runs[setting].state
-            self.best = Best(setting, t, replace(state, trials=together([state]), runs=1, run=0))
+            self.best = Best(setting, t, replace(state, attempts=together([state]), runs=1, run=0))
 
 
 def look_up(block: Opened, items: Array, rows: Array) -> tuple[Array, Array]:

@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tupi.runtime.compiling import compiled
 
 LANES, HALVINGS = 128, 8  # by which a bound of the least entries of a row is found
 
 
-def nearest(distances: NDArray[np.floating], count: int, step: float) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return the positions of the smallest entries in each row, ascending, and these; of equal ones the first.
-
-    They are rounded to multiples of a step: what differs by less is equal, and rounding errors decide nothing.
-    """
-    n, a = distances.shape
-    near, found = np.zeros((n, count), np.int32), np.full((n, count), np.inf)
-    find_nearest(distances, step, np.empty(LANES, distances.dtype), np.empty(a + 1, np.int32), near, found)
-    return near, found
-
-
 # Arrays are made by whoever calls, and read by single entries: slices and new arrays take seconds to compile.
 @compiled()
 def find_nearest(distances, step, least, within, near, found):  # type: ignore[no-untyped-def]
-    """Fill in ``near`` and ``found``, see `nearest`; ``least`` and ``within`` are room to work in."""
+    """Fill in ``near`` and ``found``, see `anchors.nearest`; ``least`` and ``within`` are room to work in."""
     n, a = distances.shape
     count = near.shape[1]
     for i in range(n):

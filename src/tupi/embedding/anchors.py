@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, cho_factor, cho_solve, lapack
 
-from tupi.embedding.anchor_loops import gather, nearest, overlaps, quadratic, scatter
+from tupi.embedding.anchor_loops import LANES, find_nearest, gather, overlaps, quadratic, scatter
 from tupi.runtime.threads import in_order
 
 MOST = 2000  # anchors: of up to so many items, each is one
@@ -188,6 +188,25 @@ def _weighted(distances: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDAr
     return weights / np.where(total > 0, total, 1.0), np.sqrt(reach[:, 0])
 
 
+def nearest(distances: NDArray[np.floating], count: int, step: float) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return the positions of the smallest entries in each row, ascending, and these; of equal ones the first.
+
+    They are rounded to multiples of a step: what differs by less is equal, and rounding errors decide nothing.
+    """
+    n, a = distances.shape
+    near, found = np.zeros((n, count), np.int32), np.full((n, count), np.inf)
+    find_nearest(distances, step, np.empty(LANES, distances.dtype), np.empty(a + 1, np.int32), near, found)
+    return near, found
+
+
+def nearest_others(X: Array, some: NDArray[np.int64], k: int) -> NDArray[np.int32]:
+    """Return which k other rows are nearest to each of some rows of X, the nearest first."""
+    anyone = np.ones((len(X), 1), bool)
+    distances = Anchors(X, anyone, np.array([0, X.shape[1]])).distances(Points(X[some], anyone[some]))
+    distances[np.arange(len(some)), some] = np.inf
+    return nearest(distances, min(k, len(X) - 1), equal_below(distances))[0]
+
+
 def place_anchors(sample: Points, offsets: NDArray[np.int64], n: int) -> Anchors:
     """Return anchors: all points of the sample if they are all there are and few, otherwise their means by k-means.
 
@@ -259,6 +278,11 @@ class AnchorGraph:
 
     sizes: NDArray[np.float64]
     shared: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, sizes: NDArray[np.float64], lower: NDArray[np.float64]) -> AnchorGraph:
+        """Return the graph, given Z^T 1 and the lower triangle of Z^T Z."""
+        return cls(sizes, mirrored(lower))
 
     @property
     def roots(self) -> NDArray[np.float64]:

@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from tupi.blocks.home import Held, Home, Memory, Rows, Scratch, reads_views, uses_threads
 from tupi.embedding.gaussian import (
     SAMPLE,
-    basis_points,
+    GaussianFeatures,
+    centred_products,
     check_bandwidth,
-    inverse_root,
     kernel_matrix,
+    leading,
+    moments,
     normalized_kernel,
     sample_view,
     sample_views,
@@ -173,7 +175,7 @@ def embed(
     limit : int, optional
         Bytes that the factors may take in memory; beyond, they go to a temporary file.
     features : callable, optional
-        Makes the features of a view from a sample of its rows; `GaussianFeatures` by default.
+        Makes the features of a view from a sample of its rows; `gaussian_features` by default.
     """
     items = np.arange(views[0].n) if items is None else items
     names, known = tuple(view.name for view in views), {}
@@ -200,12 +202,17 @@ def gaussian_maps(
     features: Callable[[Matrix, EmbeddingOptions], GaussianFeatures] | None = None,
 ) -> list[GaussianFeatures]:
     """Return the features of each view, found from a sample of the items."""
-    maps, made = [], GaussianFeatures if features is None else features
+    maps, made = [], features or gaussian_features
     for name, sample in zip(names, sample_views(home, SAMPLE, options.scaling), strict=True):
         if progress is not None:
             progress(name)
         maps.append(made(sample, options))
     return maps
+
+
+def gaussian_features(sample: Matrix, options: EmbeddingOptions) -> GaussianFeatures:
+    """Return the features of a view from a sample of its rows."""
+    return GaussianFeatures(sample, options.rank, options.bandwidth, options.random_state, options.spared)
 
 
 def widths_of(maps: Sequence[GaussianFeatures | int]) -> list[int]:
@@ -243,8 +250,9 @@ def embed_blocks(
     common = {"maps": maps, "offsets": offsets, "options": options, "store": store}
     kept = home.each(_featured, *dealt, **common)
     center, scale = np.zeros(padded(int(offsets[-1]))), np.ones(padded(int(offsets[-1])))
-    for i, total in enumerate(home.summed(_moments_of, kept)):
-        center[offsets[i] : offsets[i + 1]], scale[offsets[i] : offsets[i + 1]] = total.normalization()
+    for i, total in enumerate(home.summed(_moments_of, kept)):  # so that `normalized_factor` results
+        center[offsets[i] : offsets[i + 1]] = total[0, 1:] / max(total[0, 0], 1)
+        scale[offsets[i] : offsets[i + 1]] = 1.0 / np.sqrt(np.linalg.norm(centred_products(total)))
     blocks = home.each(_centered, kept, center=center, scale=scale)
     return Embedding(tuple(names), offsets, len(center), home, list(blocks))
 
@@ -263,7 +271,7 @@ def _featured(
     n = len(rows.has(0))
     phi = aligned((n, padded(int(offsets[-1]))), options.dtype)
 
-    def some_rows(start: int) -> list[Moments]:
+    def some_rows(start: int) -> list[Matrix]:
         chosen = np.arange(start, min(start + BLOCK, n))
         some, ready, parts = rows.some(chosen), iter(known), []
         for i, each in enumerate(maps):
@@ -279,14 +287,17 @@ def _featured(
                 target[:] = features
             else:
                 target[:], target[has] = np.nan, features
-            parts.append(Moments(features.shape[1]).take(features))
+            parts.append(moments(features))
         return parts
 
     # Parts are computed side by side and added up in their order: the result does not depend on how many at a time.
-    sums = [Moments(width) for width in np.diff(offsets)]
+    sums = np.empty(len(maps), object)
+    for i, width in enumerate(np.diff(offsets)):
+        sums[i] = np.zeros((1 + width,) * 2)
     for parts in in_order(some_rows, range(0, n, BLOCK)):
-        sums = [total + part for total, part in zip(sums, parts, strict=True)]
-    return store(phi), np.array(sums, dtype=object)
+        for total, part in zip(sums, parts, strict=True):
+            total += part
+    return store(phi), sums
 
 
 def _moments_of(rows: Rows, featured: tuple[Any, NDArray[Any]]) -> NDArray[Any]:
@@ -297,76 +308,16 @@ def _centered(rows: Rows, featured: tuple[Any, NDArray[Any]], *, center: Matrix,
     return featured[0].centered(center, scale)
 
 
-class Moments:
-    """Sum and products of rows of features."""
-
-    def __init__(self, width: int) -> None:
-        self.count, self.total, self.products = 0, np.zeros(width), np.zeros((width, width))
-
-    def take(self, phi: Matrix) -> Moments:
-        """Take in rows."""
-        self.count += len(phi)
-        self.total += phi.sum(axis=0)
-        self.products += phi.T @ phi
-        return self
-
-    def __add__(self, other: Moments) -> Moments:
-        found = Moments(len(self.total))
-        found.count, found.total = self.count + other.count, self.total + other.total
-        found.products = self.products + other.products
-        return found
-
-    @property
-    def gram(self) -> Matrix:
-        """The products of centred columns."""
-        return self.products - np.outer(self.total, self.total) / max(self.count, 1)
-
-    def normalization(self) -> tuple[Matrix, float]:
-        """Return what to subtract and by what to multiply, so that `normalized_factor` results."""
-        return self.total / max(self.count, 1), float(1.0 / np.sqrt(np.linalg.norm(self.gram)))
-
-
-class GaussianFeatures:
-    """From rows of a view to features K_XB W, W chosen so that the fewest columns keep what matters.
-
-    Parameters
-    ----------
-    sample : ndarray of shape (k, d)
-        Some rows, from which bandwidth and basis points are found.
-    options : EmbeddingOptions
-        How.
-    """
-
-    def __init__(self, sample: Matrix, options: EmbeddingOptions) -> None:
-        self.sigma2 = squared_bandwidth(sample, options.bandwidth)
-        self.basis = basis_points(sample, options.rank, options.random_state)
-        self.root = inverse_root(self.basis, self.sigma2)
-        if options.spared > 0:
-            phi = self(sample)
-            self.root = self.root @ leading(Moments(phi.shape[1]).take(phi).gram, options.spared)
-        self.width = self.root.shape[1]
-
-    def __call__(self, X: Matrix) -> Matrix:
-        """Return the features of standardised rows."""
-        return kernel_matrix(X, self.basis, self.sigma2) @ self.root
-
-
 def _diffused(view: View, options: EmbeddingOptions, items: NDArray[np.int64]) -> Matrix:
     """Return the features of a view's diffusion kernel, NaN for items that lack the view."""
     present = view.present[items]
     X = view.rows(items[present], options.scaling)
     phi = diffusion_features(X, options.rank, options.n_neighbors, options.time)
     if options.spared > 0:
-        phi = phi @ leading(Moments(phi.shape[1]).take(phi).gram, options.spared)
+        phi = phi @ leading(phi, options.spared)
     rows = np.full((len(items), phi.shape[1]), np.nan)
     rows[present] = phi
     return rows
-
-
-def leading(gram: Matrix, spared: float) -> Matrix:
-    """Return the rotation to the fewest columns that keep all of the squared kernel but a share ``spared``."""
-    values, vectors = np.linalg.eigh(gram)
-    return vectors[:, np.cumsum(values**2) > spared * np.sum(values**2)]
 
 
 def exact_kernel(view: View, options: EmbeddingOptions) -> Matrix:

@@ -61,11 +61,6 @@ def inverse_root(B: Matrix, sigma2: float) -> Matrix:
     return vectors[:, keep] / np.sqrt(values[keep])
 
 
-def nystrom_features(X: Matrix, B: Matrix, sigma2: float) -> Matrix:
-    """Return phi = K_XB K_BB^(-1/2), so that phi phi^T approximates the kernel matrix of the rows of ``X``."""
-    return kernel_matrix(X, B, sigma2) @ inverse_root(B, sigma2)
-
-
 def alignment(products: Matrix, offsets: NDArray[np.int64], gram: Matrix) -> Matrix:
     """Return the normalised HSIC with each view from U^T phi, where each view's rows begin in it, and phi^T phi."""
     per_view = np.add.reduceat(np.einsum("ij,ij->i", products, products), offsets[:-1])
@@ -290,6 +285,56 @@ def _lloyd(X: NDArray[np.float64], centers: NDArray[np.float64]) -> NDArray[np.f
             return moved
         centers = moved
     return centers
+
+
+class GaussianFeatures:
+    """phi = K_XB K_BB^(-1/2), so that phi phi^T approximates the kernel matrix of the rows of X.
+
+    Parameters
+    ----------
+    sample : ndarray of shape (k, d)
+        Some rows, from which width and basis points are found.
+    rank : int
+        K, the number of basis points.
+    bandwidth : str or float
+        See `squared_bandwidth`.
+    random_state : int
+        Seed of k-means++.
+    spared : float
+        Share of the squared kernel that may be left out for fewer columns; 0 keeps all.
+    """
+
+    def __init__(
+        self, sample: Matrix, rank: int, bandwidth: str | float, random_state: int = 0, spared: float = 0.0
+    ) -> None:
+        self.sigma2 = squared_bandwidth(sample, bandwidth)
+        self.basis = basis_points(sample, rank, random_state)
+        self.root = inverse_root(self.basis, self.sigma2)
+        if spared > 0:
+            self.root = self.root @ leading(self(sample), spared)
+        self.width = self.root.shape[1]
+
+    def __call__(self, X: Matrix) -> Matrix:
+        """Return the features of standardised rows."""
+        return kernel_matrix(X, self.basis, self.sigma2) @ self.root
+
+
+def leading(phi: Matrix, spared: float) -> Matrix:
+    """Return the rotation to the fewest columns that keep all of the squared kernel but a share ``spared``."""
+    values, vectors = np.linalg.eigh(centred_products(moments(phi)))
+    return vectors[:, np.cumsum(values**2) > spared * np.sum(values**2)]
+
+
+def moments(phi: Matrix) -> Matrix:
+    """Return sums over rows of features as one table, which adds up: their number, sums and products."""
+    table = np.zeros((1 + phi.shape[1],) * 2)
+    table[0, 0], table[0, 1:], table[1:, 1:] = len(phi), phi.sum(axis=0), phi.T @ phi
+    return table
+
+
+def centred_products(table: Matrix) -> Matrix:
+    """Return the products of centred columns, given their `moments`."""
+    return table[1:, 1:] - np.outer(table[0, 1:], table[0, 1:]) / max(table[0, 0], 1)
 
 
 def centered(K: Matrix) -> Matrix:

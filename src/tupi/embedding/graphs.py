@@ -68,11 +68,10 @@ class Graph:
         """Return L V with L = D - W."""
         return self.degrees[:, None] * V - self.weights @ V
 
-    def smooth(self, B: Array, strength: float, start: Array | None = None, tol: float = 1e-10) -> Array:
+    def smooth(self, B: Array, strength: float, start: Array | None = None) -> Array:
         """Return the minimiser of ||V - B||^2 + strength V^T L V: the solution of (I + strength L) V = B."""
-        return conjugate_gradients(
-            lambda V: V + strength * self.laplacian_times(V), 1.0 + strength * self.degrees, B, start, tol
-        )
+        diagonal = 1.0 + strength * self.degrees
+        return conjugate_gradients(lambda V: V + strength * self.laplacian_times(V), diagonal, B, start, 1e-10)
 
     def spread(self, B: Array, alpha: float, tol: float = 1e-12) -> Array:
         """Return (D - alpha W)^-1 B for 0 <= alpha < 1; an item without edges counts as one of degree 1."""
@@ -124,24 +123,14 @@ def fixed_width_graph(near: Neighbors, sigma2: float) -> Graph:
     return _either_way(near.indices, np.where(exists, np.exp(distances**2 / -sigma2), 0.0))
 
 
-def product_width_graph(near: Neighbors, width_neighbor: int | None = None, least: float = 0.0) -> Graph:
+def product_width_graph(near: Neighbors) -> Graph:
     """Return the self-tuning graph, with weights exp(-d_ij^2 / (s_i s_j)), in which dense and sparse regions connect.
 
-    Items are connected if either is among the other's neighbours.
-
-    Parameters
-    ----------
-    near : Neighbors
-        The neighbours.
-    width_neighbor : int, optional
-        s_i is the distance of item i to this neighbour, where 1 is the nearest one. None: to its last one.
-    least : float
-        Added to all weights, so that rounding cuts no item off.
+    Items are connected if either is among the other's neighbours; s_i is the distance of item i to its last one.
     """
     exists, distances = _known_distances(near)
-    k = distances.shape[1]
-    widths = np.maximum(distances[:, min(width_neighbor or k, k) - 1], SMALLEST_WIDTH)
-    similarities = np.exp(-(distances**2) / (widths[:, None] * widths[near.indices])) + least
+    widths = np.maximum(distances[:, -1], SMALLEST_WIDTH)
+    similarities = np.exp(-(distances**2) / (widths[:, None] * widths[near.indices]))
     return _either_way(near.indices, np.where(exists, similarities, 0.0))
 
 

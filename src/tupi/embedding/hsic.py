@@ -13,14 +13,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from tupi.embedding.embedding import Embedding, EmbeddingOptions, Moments, check_rank
+from tupi.embedding.embedding import Embedding, EmbeddingOptions, check_rank
 from tupi.embedding.gaussian import (
+    GaussianFeatures,
     PredictionKernel,
     alignment,
-    basis_points,
     centered,
+    centred_products,
     kernel_matrix,
-    nystrom_features,
+    moments,
     sample_view,
     squared_bandwidth,
 )
@@ -131,16 +132,16 @@ def view_dependence(embedding: Embedding, f: NDArray[np.float64]) -> NDArray[np.
         return np.zeros(len(embedding.names))
     f = (f - f.mean()) / scale
     kernel = PredictionKernel(f, squared_bandwidth(np.sort(f)[:, None], DEFAULTS.bandwidth), DEFAULTS.rank)
-    features = Moments(kernel.root.shape[1])
     products = np.zeros((embedding.width, kernel.root.shape[1]))
+    table = np.zeros((1 + products.shape[1],) * 2)
     for first, block in zip(embedding.home.bounds, embedding.blocks, strict=False):
         rows = block.rows
         for start in range(0, len(rows), BLOCK):
             U = rows[start : start + BLOCK]
             phi = kernel.features(f[first + start : first + start + len(U)])
-            features.take(phi)
+            table += moments(phi)
             products += U.T @ phi  # columns of U are centred, so those of phi need not be
-    return alignment(products, embedding.offsets, features.gram)
+    return alignment(products, embedding.offsets, centred_products(table))
 
 
 def dependence_table(
@@ -169,10 +170,7 @@ def _kernel(view: View, rule: str | float) -> Matrix:
 
 
 def _factor(view: View, rank: int, rule: str | float, random_state: int) -> Matrix:
-    sample = _sample(view)
-    return nystrom_features(
-        view.rows(slice(None)), basis_points(sample, rank, random_state), squared_bandwidth(sample, rule)
-    )
+    return GaussianFeatures(_sample(view), rank, rule, random_state)(view.rows(slice(None)))
 
 
 def biased_from_kernels(K: Matrix, L: Matrix) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.embedding.anchors import Points
-from tupi.runtime.compiling import COMPILING, compiled, is_compiled
+from tupi.runtime.compiling import compiled, must_compile
 from tupi.runtime.threads import on_threads
 
 EXACT_LIMIT = 20_000
@@ -73,8 +73,8 @@ def nearest_points(
         if n >= EXACT_LIMIT and progress is not None:
             progress(f"Comparing all {n} items with one another; with faiss-cpu installed this is much faster")
         found = _brute(points.columns, k) if complete else _brute_shared(points, k)
-    if progress is not None and not is_compiled(shared_distances):
-        progress(COMPILING)
+    if progress is not None:
+        must_compile(shared_distances, progress)
     distances = np.empty(found.shape)
 
     def measure(begin: int, end: int) -> None:

@@ -23,13 +23,12 @@ from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 from scipy.special import softmax
 
-from tupi.embedding.embedding import Embedding, EmbeddingOptions, GaussianFeatures, embed, exact_kernel
+from tupi.embedding.embedding import Embedding, EmbeddingOptions, embed, exact_kernel, gaussian_features
+from tupi.embedding.gaussian import GaussianFeatures
 from tupi.embedding.neighbors import shared_distances
 from tupi.inputs.labels import Labels
-from tupi.inputs.problem import (
-    Problem,
-)
-from tupi.runtime.compiling import COMPILING, is_compiled
+from tupi.inputs.problem import Problem
+from tupi.runtime.compiling import must_compile
 
 Progress = Callable[[str], None]
 Array = NDArray[np.float64]
@@ -71,11 +70,10 @@ class Prepared:
     features : callable
         Makes the features of a view from a sample of its rows; problems with views in common may share them.
     veto : callable, optional
-        What a guard asks before new predictions come back, see `tupi.judging.veto.Veto`; None unless a metric was asked
-        for.
+        What a guard asks before new predictions come back, see `tupi.judging.veto`; None unless a metric was asked for.
     """
 
-    features: Callable[[NDArray[np.float64], EmbeddingOptions], GaussianFeatures] = staticmethod(GaussianFeatures)
+    features: Callable[[NDArray[np.float64], EmbeddingOptions], GaussianFeatures] = staticmethod(gaussian_features)
 
     def __init__(
         self,
@@ -125,8 +123,8 @@ class Prepared:
 
         def say(name: str) -> None:
             self.progress(f"Embedding view {name}")
-            if options.kernel == "diffusion" and not is_compiled(shared_distances):
-                self.progress(COMPILING)
+            if options.kernel == "diffusion":
+                must_compile(shared_distances, self.progress)
 
         return self.once(
             ("embedding", options),

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincc, ndtri
 
-from tupi.embedding.gaussian import (
-    basis_points,
-    normalized_factor,
-    nystrom_features,
-    squared_bandwidth,
-)
+from tupi.embedding.gaussian import GaussianFeatures, normalized_factor
 from tupi.runtime.threads import in_order
 
 LEVEL = 0.01  # of the test of independence, shared by all views: one problem in a hundred keeps a junk view
@@ -41,18 +37,15 @@ class Relations:
         below `LEVEL`. Columns that repeat the predictions count only if the view has no others.
     through : list of int
         Views that do not depend on the predictions, but on a view that does.
+    related : list of int
+        Views that depend on the predictions, or on a view that does, but for copies.
     """
 
     kept: list[NDArray[np.bool_]]
     copies: list[int]
     p_values: Array
     through: list[int]
-
-    @property
-    def related(self) -> list[int]:
-        """Views that depend on the predictions, or on a view that does."""
-        below = np.flatnonzero(self.p_values < LEVEL).tolist()
-        return sorted(k for k in {*below, *self.through} if k not in self.copies)
+    related: list[int]
 
 
 def evenly(n: int, size: int) -> NDArray[np.int64]:
@@ -104,7 +97,7 @@ def relations(views: Sequence[Array], present: Sequence[NDArray[np.bool_]], f: A
         for k in originals
         if k not in direct and any(_p_value(factors[k], factors[j]) < LEVEL / n_tests**2 for j in direct)
     ]
-    return Relations(kept, copies, p_values, through)
+    return Relations(kept, copies, p_values, through, sorted([*direct, *through]))
 
 
 def _repeats(f: Array, columns: Array) -> NDArray[np.bool_]:
@@ -155,15 +148,13 @@ def _factor(X: Array, present: NDArray[np.bool_]) -> Array:
     rows = X[present]
     if len(rows) < 2 or not np.ptp(rows, axis=0).any():  # the sample has nothing of the view that could vary
         return np.zeros((len(X), 1))
-    basis = basis_points(rows, min(RANK, len(rows)))
-    phi = normalized_factor(nystrom_features(rows, basis, squared_bandwidth(rows, "median")))
+    phi = normalized_factor(GaussianFeatures(rows, min(RANK, len(rows)), "median")(rows))
     everywhere = np.zeros((len(X), phi.shape[1]))
     everywhere[present] = phi
     return everywhere
 
 
-@dataclass(frozen=True)
-class KernelMoments:
+class KernelMoments(NamedTuple):
     """What a test of independence asks of a centred kernel matrix K of n items.
 
     Attributes
@@ -183,28 +174,14 @@ class KernelMoments:
     trace: float
     diagonal: float
 
-    @classmethod
-    def of(cls, phi: Matrix) -> KernelMoments:
-        """Return those of K = phi phi^T."""
-        norms = np.einsum("ij,ij->i", phi, phi)
-        return cls(len(phi), float(np.sum((phi.T @ phi) ** 2)), float(norms.sum()), float(norms @ norms))
-
-    @property
-    def beta(self) -> float:
-        """How many columns of equal size would have this trace and norm."""
-        return self.trace**2 / self.squares
-
-    @property
-    def tau(self) -> float:
-        """How far the diagonal is from even, as the variance over permutations sees it."""
-        n, beta = self.n, self.beta
-        diagonal = n * (n + 1) * self.diagonal / self.squares
-        return (n - 1) / ((n - 3) * (n - 1 - beta)) * (diagonal - (n - 1) * (beta + 2))
-
 
 def independence_p_value(phi: Matrix, psi: Matrix) -> float:
     """Return the p-value of the hypothesis that two sets of features are independent, from centred factors."""
-    x, y = KernelMoments.of(phi), KernelMoments.of(psi)
+    norms = [np.einsum("ij,ij->i", one, one) for one in (phi, psi)]
+    x, y = (
+        KernelMoments(len(one), float(np.sum((one.T @ one) ** 2)), float(diagonal.sum()), float(diagonal @ diagonal))
+        for one, diagonal in zip((phi, psi), norms, strict=True)
+    )
     return p_value(float(np.sum((phi.T @ psi) ** 2) / np.sqrt(x.squares * y.squares)), x, y)
 
 
@@ -216,9 +193,14 @@ def p_value(statistic: float, x: KernelMoments, y: KernelMoments) -> float:
     is sampled.
     """
     n = x.n
-    mean = np.sqrt(x.beta * y.beta) / (n - 1)
-    variance = 2 * (n - 1 - x.beta) * (n - 1 - y.beta) / ((n + 1) * (n - 1) ** 2 * (n - 2))
-    variance *= 1 + (n - 3) / (2 * n * (n - 1)) * x.tau * y.tau
+    a, b = (one.trace**2 / one.squares for one in (x, y))  # how many columns of equal size would have trace and norm
+    mean = np.sqrt(a * b) / (n - 1)
+    variance = 2 * (n - 1 - a) * (n - 1 - b) / ((n + 1) * (n - 1) ** 2 * (n - 2))
+    s, t = (  # how far the diagonals are from even, as the variance over permutations sees it
+        (n - 1) / ((n - 3) * (n - 1 - c)) * (n * (n + 1) * one.diagonal / one.squares - (n - 1) * (c + 2))
+        for one, c in ((x, a), (y, b))
+    )
+    variance *= 1 + (n - 3) / (2 * n * (n - 1)) * s * t
     if not variance > 0:  # a kernel that is a multiple of the centring matrix: every permutation gives the same value
         return 1.0
     return float(gammaincc(mean**2 / variance, max(statistic, 0.0) * mean / variance))

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc
 
-from tupi.embedding.gaussian import basis_points, in_canonical_order, nystrom_features, squared_bandwidth
+from tupi.embedding.gaussian import GaussianFeatures, in_canonical_order
 from tupi.inputs.views import Statistics, standardized
 
 RANK = 50  # basis points of the kernel
@@ -59,7 +59,7 @@ def difference(before: Array, now: Array) -> Difference:
     if present.any() and not statistics.constant:
         known = standardized(rows[present], *statistics.standard)
         some = in_canonical_order(known)  # what is found with these does not know who is new
-        features = nystrom_features(known, basis_points(some, RANK), squared_bandwidth(some, "median"))
+        features = GaussianFeatures(some, RANK, "median")(known)
         phi = np.zeros((len(rows), features.shape[1]))
         phi[present] = features - features.mean(axis=0)
     if (present & is_new).any() and (present & ~is_new).any():

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from tupi.inputs.ids import check_pairs_left, check_unique, few, match
+from tupi.inputs.ids import check_pairs_left, few, in_order_of, match
 from tupi.inputs.labels import Labels, Pairs, Values, entries, implied_pairs
 from tupi.inputs.numbers import (
     MAGNITUDES,
@@ -76,8 +76,8 @@ def as_labels(
 
 def _of_each_item(labels: Any, n: int, index: pd.Index | None) -> Values:
     """Return the values of an array or Series that has an entry for each item, those that are unknown left out."""
-    if isinstance(labels, pd.Series) and index is not None and not labels.index.equals(index):
-        labels = _match(labels, index)
+    if isinstance(labels, pd.Series) and index is not None:
+        labels = in_order_of(index, "labels", labels)
     array = _one_dimensional(labels)
     if len(array) != n:
         raise InputError(
@@ -150,12 +150,6 @@ def _one_dimensional(labels: Any, called: str = "labels") -> Array:
     if array.ndim != 1:
         raise InputError(f"{called}: found an array of shape {array.shape}; accepted: a one-dimensional array.")
     return array
-
-
-def _match(labels: pd.Series, index: pd.Index) -> pd.Series:
-    check_unique("labels", labels.index)
-    match("labels", labels.index, index)
-    return labels.reindex(index)
 
 
 def _values_by_id(labels: Values, index: pd.Index | None) -> Values:

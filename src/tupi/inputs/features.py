@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tupi.inputs.files.reading import READ_TABLES, read_table, suffix_of
-from tupi.inputs.ids import check_unique, match
+from tupi.inputs.ids import in_order_of
 from tupi.inputs.numbers import as_numbers, as_pandas, unmasked
 from tupi.inputs.sources import Source, as_source
 from tupi.inputs.tables import Encoding
@@ -175,7 +175,7 @@ def as_views(
     views, encodings = [], {}
     for name, values in named_views(features).items():
         if index is not None and isinstance(values, (pd.DataFrame, pd.Series)):
-            values = in_order(name, values, index)
+            values = in_order_of(index, called_view(name), values)
         values = as_pandas(called_view(name), values)
         matrix, encoding = as_encoded(called_view(name), name, values)
         if encoding is not None:
@@ -190,15 +190,6 @@ def varying(views: Sequence[View]) -> tuple[View, ...]:
     """Return the views that vary over the items; warn of the others."""
     names = varying_views({view.name: view.constant for view in views})
     return tuple(view for view in views if view.name in names)
-
-
-def in_order(name: str, values: pd.DataFrame | pd.Series, index: pd.Index) -> pd.DataFrame | pd.Series:
-    """Return the rows of a table in the order of the items' ids; items without a row lack it."""
-    if values.index.equals(index):
-        return values
-    check_unique(called_view(name), values.index)
-    match(called_view(name), values.index, index)
-    return values.reindex(index)
 
 
 def check_row_count(name: str, rows: int, n: int) -> None:

@@ -4,7 +4,7 @@ Nothing compares items of two groups. But what is learnt from one group is to ho
 matters whether the levels of groups mean anything. Some predictors score each query on a scale of its own; what a whole
 group shares then only stands in the way, and predictions, views and labels are taken relative to the mean of their
 group. Others give each item a score that means the same everywhere; differences between groups then teach as much as
-differences within them. The views tell which is the case, without labels: see `Levels`.
+differences within them. The views tell which is the case, without labels: see `levels_mean_something`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tupi.inputs.ids import check_unique, few, match
+from tupi.inputs.ids import few, in_order_of
 from tupi.inputs.labels import Labels, Pairs, Values, entries, n_labels, ranks_something
 from tupi.inputs.numbers import as_pandas, as_plain
 from tupi.inputs.sources import Source
@@ -98,58 +98,43 @@ class Groups:
         return found
 
 
-@dataclass(frozen=True, eq=False)
-class Levels:
-    """Whether the levels of groups mean something.
+def levels_mean_something(initial: Array, views: Sequence[View], groups: Groups, labels: Labels | None) -> bool:
+    """Return whether the levels of groups mean something.
 
     They do if the views explain predictions of other groups better as they are than relative to their group, by ridge
     regression: predictors and views with a scale of their own in each group would then be of no use. Labels that are
     values must agree: their correlation with the predictions must not be lower than it is within groups.
-
-    Attributes
-    ----------
-    initial : ndarray of shape (n,)
-        The predictions.
-    views : sequence of View
-        As they are.
-    groups : Groups
-        The group of each item.
     """
+    plain, relative = explained_shares(initial, views, groups.numbers)
+    if plain <= max(relative, 0.0) + LEAST_MORE:
+        return False
+    if not isinstance(labels, Values):
+        return True
+    columns = [initial[labels.index], labels.values]
+    own = np.unique(groups.numbers[labels.index], return_inverse=True)[1]
+    return _correlation(*columns) >= _correlation(*(Relative(column, own)[:] for column in columns))
 
-    initial: Array
-    views: Sequence[View]
-    groups: Groups
 
-    def mean_something(self, labels: Labels | None) -> bool:
-        """Return whether they do."""
-        plain, relative = self.shares()
-        if plain <= max(relative, 0.0) + LEAST_MORE:
-            return False
-        return not isinstance(labels, Values) or self._agreement(labels, False) >= self._agreement(labels, True)
+def explained_shares(initial: Array, views: Sequence[View], numbers: Positions) -> tuple[float, float]:
+    """Return the share of the predictions that the views explain as they are, and relative to groups."""
+    means = np.bincount(numbers, initial) / np.bincount(numbers)
+    place = np.argsort(np.argsort(means))[numbers]  # of each item's group, by content and not by order
+    every = -(-len(initial) // SAMPLE)
+    rows = np.flatnonzero((place % every == 0) & np.logical_and.reduce([view.present for view in views]))
+    fold = place[rows] // every % FOLDS
+    if len(np.unique(numbers[rows])) < LEAST_GROUPS:
+        return 0.0, 0.0
+    H = np.hstack([view.rows(rows) for view in views])
+    own = np.unique(numbers[rows], return_inverse=True)[1]
+    f = initial[rows] - initial[rows].mean()
+    return explained(f, H, fold), explained(Relative(f, own)[:], Relative(H, own)[:], fold)
 
-    def shares(self) -> tuple[float, float]:
-        """Return the share of the predictions that the views explain as they are, and relative to groups."""
-        means = np.bincount(self.groups.numbers, self.initial) / np.bincount(self.groups.numbers)
-        place = np.argsort(np.argsort(means))[self.groups.numbers]  # of each item's group, by content and not by order
-        every = -(-len(self.initial) // SAMPLE)
-        rows = np.flatnonzero((place % every == 0) & np.logical_and.reduce([view.present for view in self.views]))
-        fold = place[rows] // every % FOLDS
-        if len(np.unique(self.groups.numbers[rows])) < LEAST_GROUPS:
-            return 0.0, 0.0
-        H = np.hstack([view.rows(rows) for view in self.views])
-        own = np.unique(self.groups.numbers[rows], return_inverse=True)[1]
-        f = self.initial[rows] - self.initial[rows].mean()
-        return explained(f, H, fold), explained(Relative(f, own)[:], Relative(H, own)[:], fold)
 
-    def _agreement(self, labels: Values, within: bool) -> float:
-        """Return the correlation of values with predictions; 0 where one of them is constant."""
-        columns = [self.initial[labels.index], labels.values]
-        if within:
-            own = np.unique(self.groups.numbers[labels.index], return_inverse=True)[1]
-            columns = [Relative(column, own)[:] for column in columns]
-        first, second = (column - column.mean() for column in columns)
-        size = np.linalg.norm(first) * np.linalg.norm(second)
-        return float(first @ second / size) if size > 0 else 0.0
+def _correlation(first: Array, second: Array) -> float:
+    """Return the correlation of two columns; 0 where one of them is constant."""
+    first, second = first - first.mean(), second - second.mean()
+    size = np.linalg.norm(first) * np.linalg.norm(second)
+    return float(first @ second / size) if size > 0 else 0.0
 
 
 def explained(f: Array, H: Array, fold: Positions) -> float:
@@ -220,10 +205,8 @@ def as_groups(groups: Any, n: int, index: pd.Index | None) -> Groups | None:
     if groups is None:
         return None
     groups = as_pandas("groups", groups)
-    if isinstance(groups, pd.Series) and index is not None and not groups.index.equals(index):
-        check_unique("groups", groups.index)
-        match("groups", groups.index, index)
-        groups = groups.reindex(index)
+    if isinstance(groups, pd.Series) and index is not None:
+        groups = in_order_of(index, "groups", groups)
     array = as_plain("groups", groups)
     if array.ndim != 1 or len(array) != n:
         raise InputError(f"groups: found shape {array.shape} for {n} items; accepted: the group of each item.")

@@ -62,6 +62,15 @@ def match(called: str, found: pd.Index, known: pd.Index, whose: str = "the predi
     )
 
 
+def in_order_of(index: pd.Index, called: str, values: Any) -> Any:
+    """Return the rows of a table or Series in the order of the items' ids; items without a row lack it."""
+    if values.index.equals(index):
+        return values
+    check_unique(called, values.index)
+    match(called, values.index, index)
+    return values.reindex(index)
+
+
 def check_pairs_left(called: str, known: NDArray[np.bool_], unknown: pd.Index) -> None:
     """Complain if of all pairs none has two known ids, and name unknown ones."""
     if len(known) and not known.any():

@@ -57,9 +57,7 @@ class Values:
             *,
             weights: Column | None = None,
             raters: Column | None = None,
-            groups: NDArray[np.int64] | None = None,
-            opinions: Opinions | None = None,
-            errors: dict[str, float] | None = None,
+            **_: Any,
         ) -> None: ...
 
 
@@ -94,17 +92,9 @@ class Pairs:
     if TYPE_CHECKING:  # the dataclass writes the same, but for the types
 
         def __init__(
-            self,
-            higher: Column,
-            lower: Column,
-            *,
-            weights: Column | None = None,
-            tied: Column | None = None,
-            raters: Column | None = None,
-            groups: NDArray[np.int64] | None = None,
-            implied: NDArray[np.bool_] | None = None,
-            opinions: Opinions | None = None,
-        ) -> None: ...
+            self, higher: Column, lower: Column, *, weights: Column | None = None, tied: Column | None = None,
+            raters: Column | None = None, **_: Any,
+        ) -> None: ...  # fmt: skip
 
 
 Labels: TypeAlias = Values | Pairs

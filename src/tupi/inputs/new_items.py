@@ -10,8 +10,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tupi.inputs.classes import check_called, check_probabilities, expand
-from tupi.inputs.features import as_matrix, check_row_count, in_order, named_views, table_of_more
+from tupi.inputs.features import as_matrix, check_row_count, named_views, table_of_more
 from tupi.inputs.groups import Groups, as_groups
+from tupi.inputs.ids import in_order_of
 from tupi.inputs.numbers import as_pandas
 from tupi.inputs.problem import Problem, check_new_predictions, prediction_array
 from tupi.inputs.tables import Encoding
@@ -181,7 +182,7 @@ class Known:
             values, matrix = given.get(view.name), None
             if values is not None:
                 if index is not None and isinstance(values, (pd.DataFrame, pd.Series)):
-                    values = in_order(view.name, values, index)
+                    values = in_order_of(index, called_view(view.name), values)
                 matrix = view.matrix(as_pandas(called_view(view.name), values))
                 check_row_count(view.name, len(matrix), n)
                 matrix = matrix if groups is None else groups.relative(matrix)

@@ -181,14 +181,17 @@ def library_of(*inputs: Any) -> str:
     return PANDAS
 
 
-def in_library(frame: pd.DataFrame, library: str) -> Any:
-    """Return a table of pandas as one of a library; such tables have no index, so ids become the first column."""
+def in_library(found: pd.DataFrame | pd.Series, library: str) -> Any:
+    """Return a table or column of pandas as one of a library; without an index, ids become a table's first column."""
     if library == PANDAS:
-        return frame
-    if not isinstance(frame.index, pd.RangeIndex):
-        frame = frame.reset_index(names="id" if frame.index.name is None else frame.index.name)
-    columns = {str(name): frame[name].to_list() for name in frame.columns}
+        return found
     backend: Any = library  # narwhals lists the names in its types
+    if isinstance(found, pd.Series):
+        name = "" if found.name is None else str(found.name)
+        return nw.new_series(name, found.to_numpy(), backend=backend).to_native()
+    if not isinstance(found.index, pd.RangeIndex):
+        found = found.reset_index(names="id" if found.index.name is None else found.index.name)
+    columns = {str(name): found[name].to_list() for name in found.columns}
     return nw.from_dict(columns, backend=backend).to_native()
 
 

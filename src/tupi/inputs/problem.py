@@ -21,8 +21,8 @@ from tupi.inputs.classes import (
     expand,
     name_of,
 )
-from tupi.inputs.features import as_views, named_views, varying
-from tupi.inputs.groups import Groups, Levels, as_groups
+from tupi.inputs.features import as_views, varying
+from tupi.inputs.groups import Groups, as_groups, levels_mean_something
 from tupi.inputs.labels import Labels, Pairs, Values
 from tupi.inputs.numbers import PANDAS, as_numbers, as_pandas, check_magnitude, library_of
 from tupi.inputs.tables import Encoding
@@ -160,25 +160,32 @@ def make_problem(
     groups: Any = None,
 ) -> Problem:
     """Check all input of `tupi.denoise` and return it as a `Problem`."""
-    if groups is not None and task != "ranking" and task in TASKS:
+    check_task(task)
+    if groups is not None and task != "ranking":
         raise InputError(f"groups: found with task {task!r}; accepted: with task 'ranking', which is within groups.")
-    if task not in TASKS:
-        raise InputError(f"task: found {task!r}; accepted: {', '.join(TASKS)}.{nearest(str(task), TASKS)}")
-    named = named_views(features)
-    library = library_of(predictions, features, *named.values())
+    tables = (
+        features.values() if isinstance(features, Mapping) else features if isinstance(features, (list, tuple)) else ()
+    )
+    library = library_of(predictions, features, *tables)
     said = without_views(predictions, labels, task, groups)
     initial, index, grouped = said.initial, said.index, said.groups
-    views, encodings = as_views(features, len(initial), index, impute)
+    given, encodings = as_views(features, len(initial), index, impute)
     if grouped is not None:
-        grouped = replace(grouped, levels=Levels(initial, views, grouped).mean_something(said.labels))
+        grouped = replace(grouped, levels=levels_mean_something(initial, given, grouped, said.labels))
         if not grouped.levels:
-            views = tuple(View(v.name, grouped.relative(v.source), impute, headings=v.headings) for v in views)
-    views = varying(views)
-    constant = tuple(name for name in named if name not in {view.name for view in views})
+            given = tuple(View(v.name, grouped.relative(v.source), impute, headings=v.headings) for v in given)
+    views = varying(given)
+    constant = tuple(view.name for view in given if view not in views)
     problem = replace(said, views=views, encodings=encodings, library=library, constant=constant, groups=grouped)
     taking_part = problem.columns[problem.covered]
     check_taking_part(len(taking_part), bool((taking_part != taking_part[:1]).any()))
     return problem
+
+
+def check_task(task: Any) -> None:
+    """Complain about a task that does not exist."""
+    if task not in TASKS:
+        raise InputError(f"task: found {task!r}; accepted: {', '.join(TASKS)}.{nearest(str(task), TASKS)}")
 
 
 def without_views(predictions: Any, labels: Any, task: str, groups: Any = None) -> Problem:

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tupi.inputs.features import check_row_count, in_order, named_views
+from tupi.inputs.features import check_row_count, named_views
+from tupi.inputs.ids import in_order_of
 from tupi.inputs.new_items import matrix_as_before
 from tupi.inputs.numbers import as_pandas
 from tupi.inputs.problem import Problem
@@ -108,7 +109,7 @@ class Seen:
         called, d = called_view(self.names[k]), len(self.centers[k])
         values = as_pandas(called, values)
         if index is not None and isinstance(values, (pd.DataFrame, pd.Series)):
-            values = in_order(self.names[k], values, index)
+            values = in_order_of(index, called, values)
         headings = None if self.headings is None else self.headings[k]
         matrix = matrix_as_before(self.names[k], values, d, headings, self.encodings[k])
         check_row_count(self.names[k], len(matrix), n)

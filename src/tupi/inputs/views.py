@@ -328,17 +328,17 @@ def examine(source: Any, first: int = 0) -> tuple[Array, Gaps, Statistics]:
     n, d = source.shape
     present, gaps, statistics = np.ones(n, bool), Gaps(), Statistics.nothing(d)
 
-    def of(rows: slice) -> tuple[Gaps, Statistics]:
+    def of(rows: slice) -> tuple[Gaps | None, Statistics]:
         block = _block(source, rows)
         ends = block.max(axis=0), block.min(axis=0)
         if np.isfinite(ends).all():
-            return Gaps(), Statistics.of(block, np.maximum(ends[0], -ends[1]))
+            return None, Statistics.of(block, np.maximum(ends[0], -ends[1]))
         present[rows] = present_rows(block)  # rare
         found = Gaps.of(block, present[rows], first + rows.start)
         return found, Statistics.of(block[present[rows]]) if found == Gaps() else Statistics.nothing(d)
 
     for found, block in threaded(of, _slices(n)):
-        gaps, statistics = gaps + found, statistics + block
+        gaps, statistics = gaps if found is None else gaps + found, statistics + block
     return present, gaps, statistics
 
 

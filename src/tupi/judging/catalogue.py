@@ -47,14 +47,19 @@ class InUnits(Words):
 UNITS = InUnits(1.0, 3, "", "", "~g")
 
 
-class AbsoluteError(Metric[Values]):
+class Loss(Metric[Values]):
+    """What is to be low."""
+
+    kind = Values
+    higher_is_better = False
+
+
+class AbsoluteError(Loss):
     """The mean absolute error."""
 
     name = "MAE"
     key = "mae"
     tasks = ("regression",)
-    kind = Values
-    higher_is_better = False
     bounds = (0.0, np.inf)
     words = UNITS
 
@@ -124,14 +129,12 @@ class BalancedAccuracy(AccuracyOfClasses):
         return shares / weights.mean()
 
 
-class LogLoss(Metric[Values]):
+class LogLoss(Loss):
     """Minus the mean logarithm of the probability that the right class had; one below a millionth counts as that."""
 
     name = "log loss"
     key = "log_loss"
     tasks = ("classification",)
-    kind = Values
-    higher_is_better = False
     bounds = (0.0, float(-np.log(SMALLEST_PROBABILITY)))
     words = PLAIN
     of_probabilities = True

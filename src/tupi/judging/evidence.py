@@ -13,7 +13,7 @@ from scipy.special import stdtrit
 from tupi.inputs.labels import Labels, Values, entries, labelled_items, n_labels, relabel
 from tupi.inputs.problem import Problem
 from tupi.judging.catalogue import usual_beside, words_of
-from tupi.judging.folds import Fold, label_folds
+from tupi.judging.folds import label_folds
 from tupi.judging.gain import Gain
 from tupi.judging.metrics import Metric, metric_of
 
@@ -74,8 +74,7 @@ class Evidence:
     @property
     def worse_losses(self) -> dict[str, tuple[float, float]]:
         """What says that probabilities did not become better as such: log loss, calibration error, before and after."""
-        found = {**self.beside, self.metric: (self.before, self.after)}
-        return {name: found[name] for name in LOSSES if name in found and found[name][1] > found[name][0]}
+        return worse_losses({**self.beside, self.metric: (self.before, self.after)})
 
     @property
     def others(self) -> str:
@@ -85,6 +84,11 @@ class Evidence:
             for name, (before, after) in self.beside.items()
         ]
         return f"On the same labels: {', '.join(told)}." if told else ""
+
+
+def worse_losses(found: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
+    """Return those of some metrics' values, before and after, that say that probabilities became worse."""
+    return {name: found[name] for name in LOSSES if name in found and found[name][1] > found[name][0]}
 
 
 def amount(count: int, noun: str) -> str:
@@ -229,25 +233,6 @@ class HeldOut:
         return Gain(before, after, self.metric.error(gains, self.labels))
 
 
-def held_out(metric: Metric[Any], predict: Predict, folds: Iterable[Fold], initial: Array, labels: Labels) -> HeldOut:
-    """Let the labels of each fold judge predictions that were made without them.
-
-    Parameters
-    ----------
-    metric : Metric
-        What is measured.
-    predict : callable
-        Makes predictions with some labels.
-    folds : iterable of Fold
-        The labels to predict with, and which of ``labels`` judge; any label may do so more than once.
-    initial : ndarray
-        The initial predictions.
-    labels : Values or Pairs
-        The labels that judge.
-    """
-    return shares_of(metric, ([(fold.held, predict(fold.train))] for fold in folds), initial, labels)
-
-
 def shares_of(metric: Metric[Any], rounds: Iterable[Sequence[Answer]], initial: Array, labels: Labels) -> HeldOut:
     """Return the shares of labels in a score, from rounds as in `judge_answers`, whose labels count all predictions."""
     before, after, weights = (np.zeros(n_labels(labels)) for _ in range(3))
@@ -337,29 +322,15 @@ def stated(
     change = metric.words.change(gain.before, gain.after, difference, low, high)
     within = "" if labels.groups is None else " within groups"
     sentence = f"On {counted(labels)}, each held out in turn, {metric.name}{within} {went} from {change}.{end}"
-    evidence = Evidence(
-        metric.name,
-        gain.before,
-        gain.after,
-        low,
-        high,
-        accepted,
-        n_labels(labels),
-        sentence,
-        noun_of(labels),
-        metric.higher_is_better,
-        beside or {},
-    )
-    return replace(evidence, sentence=sentence + _calibration(evidence)) if accepted else evidence
-
-
-def _calibration(evidence: Evidence) -> str:
-    """Return a sentence if probabilities did not become better as such, whatever else became better."""
+    beside = beside or {}
     told = [
         f"{name} went from {words_of(name).level(before)} to {words_of(name).level(after)}"
-        for name, (before, after) in evidence.worse_losses.items()
+        for name, (before, after) in worse_losses({**beside, metric.name: (gain.before, gain.after)}).items()
     ]
-    return f" As probabilities they are no better on these labels: {' and '.join(told)}." if told else ""
+    if accepted and told:  # whatever else became better
+        sentence += f" As probabilities they are no better on these labels: {' and '.join(told)}."
+    figures = (gain.before, gain.after, low, high)
+    return Evidence(metric.name, *figures, accepted, count, sentence, noun_of(labels), metric.higher_is_better, beside)
 
 
 def _too_few(labels: Labels) -> str:
@@ -368,20 +339,9 @@ def _too_few(labels: Labels) -> str:
 
 def _unjudged(labels: Labels, metric: Metric[Any], accepted: bool, sentence: str) -> Evidence:
     """Return evidence without figures."""
-    nan = float("nan")
+    nan, kind = float("nan"), (noun_of(labels), metric.higher_is_better)
     sentence += "" if accepted else UNCHANGED
-    return Evidence(
-        metric.name,
-        nan,
-        nan,
-        nan,
-        nan,
-        accepted,
-        n_labels(labels),
-        sentence,
-        noun_of(labels),
-        metric.higher_is_better,
-    )
+    return Evidence(metric.name, nan, nan, nan, nan, accepted, n_labels(labels), sentence, *kind)
 
 
 def noun_of(labels: Labels) -> str:

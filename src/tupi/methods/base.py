@@ -95,7 +95,7 @@ class Fit:
         For regression: whether the columns are values that labels have calibrated. Otherwise they only say who is
         alike, and `tupi.embedding.prepared` finds values for them.
     model : callable, optional
-        Returns the same answer as a function of an item, what `tupi.results.later.Model` says; None if there is none.
+        Returns the same answer as a function of an item, what `tupi.results.outcome.Model` says; None if there is none.
     moved : callable, optional
         Returns what moved an item, numbered as in the problem.
     rater_errors : dict of str to float, optional

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.blocks.home import Memory
-from tupi.embedding.embedding import EmbeddingOptions, GaussianFeatures
+from tupi.embedding.embedding import EmbeddingOptions, gaussian_features
 from tupi.embedding.gaussian import kernel_matrix, sample_views, squared_distances
 from tupi.embedding.prepared import Prepared, in_scale
 from tupi.embedding.relevance import evenly
@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class KernelFeatures:
-    """Features of one set of columns: kernels with basis points (`tupi.embedding.embedding.GaussianFeatures`).
+    """Features of one set of columns: kernels with basis points (`tupi.embedding.gaussian.GaussianFeatures`).
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class KernelFeatures:
     @classmethod
     def of(cls, rows: Array, options: EmbeddingOptions) -> KernelFeatures:
         """Return the features of rows that are a sample of all."""
-        found = GaussianFeatures(rows, options)
+        found = gaussian_features(rows, options)
         distance = squared_distances(rows, found.basis).min(axis=1)
         return cls(found.basis, found.sigma2, found.root, found(rows).mean(axis=0), float(np.sqrt(distance.mean())))
 

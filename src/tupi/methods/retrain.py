@@ -17,7 +17,7 @@ from tupi.judging.folds import Judged, judge_settings
 from tupi.methods.base import Fit, Method, check_positive
 from tupi.methods.supervised import (
     Array,
-    Known,
+    KnownItems,
     finished,
     known_items,
     predict_all,
@@ -134,7 +134,7 @@ class Retrain(Method):
                 raise
             return _linear(np.zeros(H.shape[1]))  # too few labels for a network: it is not going to be chosen
 
-    def _classify(self, prepared: Prepared, known: Known, watch: Watch | None) -> Fit:
+    def _classify(self, prepared: Prepared, known: KnownItems, watch: Watch | None) -> Fit:
         H, c = stacked_views(prepared, known.rows), prepared.f.shape[1]
         Cs = LOGISTIC_GRID if self.C is None else (self.C,)
 

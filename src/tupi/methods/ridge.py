@@ -15,7 +15,7 @@ from tupi.inputs.labels import Labels, Pairs
 from tupi.judging.folds import judge_settings
 from tupi.methods.base import Fit, Method, check_positive
 from tupi.methods.supervised import (
-    Known,
+    KnownItems,
     finished,
     known_items,
     predict_all,
@@ -71,7 +71,7 @@ class Ridge(Method):
     def _alphas(self) -> Sequence[float]:
         return ALPHA_GRID if self.alpha is None else (self.alpha,)
 
-    def _fit_pairs(self, prepared: Prepared, known: Known, pairs: Pairs) -> tuple[float, Array]:
+    def _fit_pairs(self, prepared: Prepared, known: KnownItems, pairs: Pairs) -> tuple[float, Array]:
         X = np.hstack([F_WIDTH * prepared.f[known.rows], stacked_views(prepared, known.rows)])
 
         def path(some: Labels) -> list[Array]:
@@ -125,7 +125,7 @@ class RidgePath:
 
 def _finished(
     prepared: Prepared,
-    known: Known,
+    known: KnownItems,
     alpha: float,
     line: tuple[float | Array, float | Array, Array],
     units: tuple[float, float],

@@ -14,8 +14,9 @@ from tupi.inputs.seen import Seen
 from tupi.inputs.tables import Encoding
 from tupi.inputs.views import Statistics
 from tupi.methods.auto.class_answers import ClassColumns
-from tupi.methods.auto.fused import Chances, Fused, Linear, Process
+from tupi.methods.auto.fused import Average, Chances, Fused, Linear, Process
 from tupi.methods.auto.guard import Blend
+from tupi.methods.auto.hypotheses import Hypotheses
 from tupi.methods.auto.items import Layout, Scale, Space
 from tupi.methods.auto.kernels import Features, Kernels
 from tupi.methods.auto.model import AutoModel, ClassMixture, Curve, Mixture, Units
@@ -27,6 +28,7 @@ CLASSES: tuple[Any, ...] = (
     AnchorGraph,
     Anchors,
     AutoModel,
+    Average,
     Blend,
     Chances,
     ClassColumns,
@@ -37,6 +39,7 @@ CLASSES: tuple[Any, ...] = (
     Features,
     Forest,
     Fused,
+    Hypotheses,
     KernelFeatures,
     Kernels,
     Known,

@@ -26,7 +26,7 @@ CACHED_ENTRIES = 2**27  # one gigabyte of doubles: beyond it views are read agai
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class KnownItems:
     """The labelled items that have features.
 
     Attributes
@@ -64,7 +64,7 @@ class Targets:
     shift: float
 
 
-def targets_of(known: Known, prepared: Prepared) -> Targets:
+def targets_of(known: KnownItems, prepared: Prepared) -> Targets:
     """Return the targets of labels that are values."""
     if prepared.problem.task == "classification":
         return Targets(np.eye(prepared.f.shape[1])[known.values], 1.0, 0.0)
@@ -72,7 +72,7 @@ def targets_of(known: Known, prepared: Prepared) -> Targets:
     return Targets(columns, float(scale[0]), float(shift[0]))
 
 
-def known_items(method: Method, prepared: Prepared, labels: Labels | None, pairs: bool = True) -> Known:
+def known_items(method: Method, prepared: Prepared, labels: Labels | None, pairs: bool = True) -> KnownItems:
     """Return the labelled items that have features, or complain.
 
     Parameters
@@ -98,7 +98,7 @@ def known_items(method: Method, prepared: Prepared, labels: Labels | None, pairs
         )
     among = relabel(relative_labels(useful, prepared.problem.groups), prepared.items)
     rows = labelled_items(among)
-    return Known(rows, relabel(among, rows))
+    return KnownItems(rows, relabel(among, rows))
 
 
 def stacked_views(prepared: Prepared, rows: slice | Positions) -> Array:

@@ -27,7 +27,7 @@ from tupi.inputs.views import View
 from tupi.methods.base import Fit, Method, check_positive, from_shares, nearest_shares
 from tupi.methods.explicit import explicit_model
 from tupi.methods.reach import FARTHEST, compared, moved, reach_of, why_so_far
-from tupi.runtime.compiling import COMPILING, is_compiled
+from tupi.runtime.compiling import must_compile
 from tupi.runtime.errors import InputError, nearest
 from tupi.runtime.threads import threads_for
 
@@ -201,8 +201,7 @@ class Tupi(Method):
         else:
             embedding = prepared.embedding(options)
         if self.engine == "fused":
-            if not is_compiled(descend_part):
-                prepared.progress(COMPILING)
+            must_compile(descend_part, prepared.progress)
             return FusedEngine(embedding, f, sigma2, self.rank)
         return LowRankEngine(embedding, sigma2, self.rank)
 

@@ -26,7 +26,8 @@ from tupi.judging.folds import label_folds
 from tupi.judging.gain import Gain, pair_gain
 from tupi.judging.metrics import Metric, metric_of
 from tupi.methods.auto.answers import correlation
-from tupi.methods.auto.auto import relations_of, scale_of
+from tupi.methods.auto.auto import relations_of
+from tupi.methods.auto.items import scale_of
 from tupi.methods.auto.labelfree import NEIGHBORS, normal_scores, view_rows
 from tupi.methods.auto.signal import POOL, sampled_neighbors
 from tupi.methods.base import Fit, Method
@@ -34,13 +35,14 @@ from tupi.runtime.errors import InputError
 
 MOST_VIEWS = 20  # views that are left out in turn; of more, those that count most
 GAIN, EXPLAINS = "gain", "explains"
+SELDOM = 3.0  # what none of m labels shows may still be true of 3 / m of all items, with a confidence of 95 per cent
 LEAST_ITEMS = 4  # a correlation of fewer has no interval
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class AsJudged:
     """What came back from a fit, as labels that were left out see it.
 
     Attributes
@@ -88,7 +90,9 @@ def view_gains(prepared: Prepared, method: Method, fit: Fit, metric: Metric[Any]
         gain = _gain(metric, less, everything, problem, labels)
         if gain is not None and np.isfinite(gain.error):
             better = metric.gain(gain.before, gain.after)
-            half = stdtrit(n_labels(labels) - 1, 0.975) * gain.error
+            half = float(stdtrit(n_labels(labels) - 1, 0.975) * gain.error)
+            if half == 0 and metric.bounds == (0.0, 1.0) and not same(less, everything):
+                half = min(SELDOM / n_labels(labels), 1.0)
             found[view] = better, better - half, better + half
     return _table(problem, found, GAIN)
 
@@ -106,6 +110,17 @@ def _heaviest(fit: Fit, n_views: int) -> list[int]:
     )
 
 
+def same(old: AsJudged | None, new: AsJudged | None) -> bool:
+    """Return whether two fits say the same of all labels, and not only what is right or wrong as often."""
+    if old is None or new is None:
+        return old is new
+    if (old.pairs is None) != (new.pairs is None) or len(old.answers) != len(new.answers):
+        return False
+    equal = old.pairs is None or new.pairs is None or np.array_equal(old.pairs[2], new.pairs[2])
+    answers = zip(old.answers, new.answers, strict=True)
+    return equal and all(np.array_equal(one, other) for both in answers for one, other in zip(*both, strict=True))
+
+
 def without_view(prepared: Prepared, view: int) -> Prepared | None:
     """Return the problem without a view; None if nothing is left to learn from."""
     problem = prepared.problem
@@ -121,7 +136,7 @@ def without_view(prepared: Prepared, view: int) -> Prepared | None:
     return Prepared(less, prepared.random_state, silent, prepared.memory_limit)
 
 
-def _judged_without(prepared: Prepared, view: int, method: Method, labels: Labels, by_itself: bool) -> Judged | None:
+def _judged_without(prepared: Prepared, view: int, method: Method, labels: Labels, by_itself: bool) -> AsJudged | None:
     """Return what comes back without a view; None if that is the initial predictions, since there is nothing else."""
     less = without_view(prepared, view)
     if less is None:
@@ -132,7 +147,7 @@ def _judged_without(prepared: Prepared, view: int, method: Method, labels: Label
         return None
 
 
-def _judged(prepared: Prepared, method: Method, fit: Fit, labels: Labels, by_itself: bool) -> Judged | None:
+def _judged(prepared: Prepared, method: Method, fit: Fit, labels: Labels, by_itself: bool) -> AsJudged | None:
     """Return what came back as the labels see it; None if that is the initial predictions.
 
     Parameters
@@ -146,25 +161,27 @@ def _judged(prepared: Prepared, method: Method, fit: Fit, labels: Labels, by_its
     if not by_itself:
         predict = method.predictor(prepared)
         folds = label_folds(labels, random_state=(prepared.random_state, 0))
-        return Judged([(fold.held, predict(fold.train)[items]) for fold in folds])
+        return AsJudged([(fold.held, predict(fold.train)[items]) for fold in folds])
     if np.array_equal(fit.columns, prepared.f):
         return None
     everyone = np.arange(n_labels(labels))
     if fit.gain is None:  # no label could be used, so that all may judge
-        return Judged([(everyone, fit.predictions(prepared)[items])])
+        return AsJudged([(everyone, fit.predictions(prepared)[items])])
     pairs = None if fit.left_out_pairs is None else fit.left_out_pairs()
     if pairs is not None:
         pairs = prepared.items[pairs[0]], prepared.items[pairs[1]], pairs[2]
     if fit.left_out is None or not isinstance(labels, Values):
-        return Judged([], pairs)
+        return AsJudged([], pairs)
     used = fit.left_out[0]
     without = answer_without(prepared.problem, labels, *fit.left_out)
     # Labels that were not used, of many, do not judge; those of items without any view judge what these keep.
     unused = np.isin(labels.index, prepared.items) & ~np.isin(labels.index, used)
-    return Judged([(everyone[~unused], without)], pairs)
+    return AsJudged([(everyone[~unused], without)], pairs)
 
 
-def _gain(metric: Metric[Any], old: Judged | None, new: Judged | None, problem: Problem, labels: Labels) -> Gain | None:
+def _gain(
+    metric: Metric[Any], old: AsJudged | None, new: AsJudged | None, problem: Problem, labels: Labels
+) -> Gain | None:
     """Return the gain of what came back from one fit over another; None stands for the initial predictions."""
     some = old or new
     if some is None:
@@ -183,7 +200,7 @@ def _gain(metric: Metric[Any], old: Judged | None, new: Judged | None, problem: 
     return gain_over(metric, rounds[0], rounds[1], initial, relabel(labels, items))
 
 
-def _gain_in_pairs(old: Judged | None, new: Judged | None, problem: Problem) -> Gain | None:
+def _gain_in_pairs(old: AsJudged | None, new: AsJudged | None, problem: Problem) -> Gain | None:
     """Return the gain in pairwise accuracy, by the pairs of which both fits have predicted the difference."""
     some = old or new
     assert some is not None

@@ -16,7 +16,6 @@ from tupi.runtime.errors import InputError
 from tupi.runtime.system import flush_folder, try_lock
 
 VERDICTS = ("left", "right", "equal", "skip")
-ASKS = ("pairs", "values", "classes")  # what questions are about
 FORMAT = 1
 BEGINNING = b'{"tupi"'  # less than that of a header that a kill cut short could be anybody's
 MAX_TEXT = 100  # characters of a rater's name or of a key

@@ -199,7 +199,7 @@ class Explorer:
             "weights": numbers(weights) if np.isfinite(weights).all() and found.result.changed else None,
             "dependence": None,
             "accuracy": None,
-            "notes": [f"Known: {found.known.words}.", *found.result.notes],
+            "notes": [f"It was given {found.known.words}.", *found.result.notes],
         }
         return (found.result.predictions if t else found.result.initial), facts
 
@@ -268,6 +268,8 @@ class Explorer:
             quiet = self._moved + PAUSE - time.monotonic()
             if quiet > 0:
                 return quiet
+            if self.fits.computing:  # so does whoever waits for what the latest answer changes
+                return PAUSE
             for setting, t in self._ahead(looks):
                 if self._can_advance(setting, t):
                     return lambda: self._advance(setting, n_threads=1)  # the browser wants a core, too

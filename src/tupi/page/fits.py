@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from tupi.algorithm.trajectory import Watch
-from tupi.api import Run, denoise_prepared
+from tupi.api import Provenance, denoise_prepared
 from tupi.embedding.prepared import Prepared, Progress
 from tupi.inputs.labels import Values
 from tupi.judging.evidence import Evidence
@@ -55,6 +55,8 @@ class Fits:
     ----------
     metric : str or None
         What a gain is told in, as long as values judge it.
+    computing : int
+        How many results, or judgements of them, are being computed right now.
     """
 
     def __init__(self, prepared: Prepared) -> None:
@@ -63,6 +65,7 @@ class Fits:
         self._lock = threading.Lock()
         self._locks: dict[tuple[str, str], threading.Lock] = {}
         self._kept: dict[tuple[str, str], tuple[Known, Any]] = {}
+        self.computing = 0  # how many things somebody waits for
 
     def result(self, name: str, known: Known) -> Denoised:
         """Return what a method makes of what is known.
@@ -118,9 +121,18 @@ class Fits:
         with lock:
             kept = self._kept.get(key)
             if kept is None or kept[0] is not known:
-                kept = self._kept[key] = (known, compute())
+                kept = self._kept[key] = (known, self._computed(compute))
                 give_memory_back()  # a fit takes tens of megabytes for a moment, on whichever thread it runs
             return kept[1]
+
+    def _computed(self, compute: Any) -> Any:
+        with self._lock:
+            self.computing += 1
+        try:
+            return compute()
+        finally:
+            with self._lock:
+                self.computing -= 1
 
 
 def decided(
@@ -144,7 +156,7 @@ def decided(
 
 def fit_of(result: Denoised) -> Fit | None:
     """Return what a method made of the problem behind a result."""
-    return result.origin.fit if isinstance(result.origin, Run) else None
+    return result.origin.fit if isinstance(result.origin, Provenance) else None
 
 
 def with_evidence(result: Denoised, evidence: Evidence | None) -> Denoised:

@@ -13,7 +13,7 @@ from scipy.stats import norm, t
 
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Pairs, entries, subset
-from tupi.judging.evidence import MIN_LABELS, Evidence, amount, held_out
+from tupi.judging.evidence import MIN_LABELS, Evidence, amount, shares_of
 from tupi.judging.folds import Fold
 from tupi.judging.gain import pair_gain
 from tupi.judging.metrics import COMPARISONS, ranked_right
@@ -61,8 +61,9 @@ def judge_answers(method: Method, prepared: Prepared, known: Known, changed: boo
         return Evidence(METRIC, nan, nan, nan, nan, True, k, _not_yet(k, known.n_answers))
     judged = None if fit is None else _left_out(prepared, pairs, fit)
     if judged is None or len(judged[0]) < MIN_LABELS:
-        folds = _folds(prepared, known, pairs)
-        found = held_out(COMPARISONS, method.predictor(prepared), folds, prepared.problem.initial, pairs)
+        predict = method.predictor(prepared)
+        rounds = ([(fold.held, predict(fold.train))] for fold in _folds(prepared, known, pairs))
+        found = shares_of(COMPARISONS, rounds, prepared.problem.initial, pairs)
         assert isinstance(found.labels, Pairs)
         judged = found.before, found.after, found.labels
     before, after, used = judged

@@ -98,6 +98,7 @@ class Panel:
             {
                 "sentence": reasons.sentence,
                 "unit": reasons.unit,
+                "decimals": reasons.decimals,
                 "before": reasons.before,
                 "after": reasons.after,
                 "parts": reasons.parts.to_dict("records"),

@@ -15,10 +15,9 @@ from tupi.embedding.embedding import KERNELS
 from tupi.inputs.labels import Pairs, Values
 from tupi.inputs.problem import make_problem
 from tupi.judging.catalogue import metric_for, words_of
-from tupi.judging.metrics import Words, usual_metrics
+from tupi.judging.metrics import usual_metrics
 from tupi.methods import METHODS, methods
 from tupi.methods.tupi import Tupi
-from tupi.methods.worth import EXPLAINS
 from tupi.page.answers import AnswerFile
 from tupi.page.decider import Decider, plan_for
 from tupi.page.explorer import MAP_STEPS, Explorer
@@ -32,7 +31,7 @@ from tupi.page.source import Source
 from tupi.page.trails import MEMORY, Locked, Trails
 from tupi.results import plots
 from tupi.results.result import Denoised
-from tupi.results.summary import MEANINGS, verdict
+from tupi.results.summary import MEANINGS, verdict, worth_of
 from tupi.runtime.errors import InputError
 from tupi.runtime.json_values import plain
 from tupi.runtime.threads import one_blas_thread
@@ -253,8 +252,8 @@ class Session:
         table = result.dependence.assign(weight=result.weights.iloc[-1] if result.changed else np.nan)
         worths = self.explorer.fits.worth(method, known[1].known, asked=worth)
         if worths is not None:
-            words = words_of(self._metric() if result.evidence is None else result.evidence.metric)
-            said = np.array([in_units(row, words) for row in worths.itertuples()], dtype=object)
+            metric = self._metric() if result.evidence is None else result.evidence.metric
+            said = np.array([worth_of(row, metric) for row in worths.itertuples()], dtype=object)
             table = table.join(worths.assign(worth=said))
         return [
             {"view": str(name)} | plain(row) for name, row in zip(table.index, table.to_dict("records"), strict=True)
@@ -318,13 +317,3 @@ class Session:
 
     def _frame(self, predictions: np.ndarray, column: int) -> bytes:
         return encode({}, **columns_of(predictions, column, self.problem.groups))
-
-
-def in_units(row: Any, words: Words) -> str | None:
-    """Return what a view is worth in the units of a metric, or the share that it explains; None if it is unknown."""
-    if not np.isfinite(row.gain):
-        return None
-    if row.kind == EXPLAINS:
-        return f"{100 * row.gain:.0f}%"
-    interval = f" ({words.difference(row.low)} to {words.difference(row.high)})" if np.isfinite(row.low) else ""
-    return f"{words.difference(row.gain)}{interval}"

@@ -18,7 +18,8 @@ from tupi.runtime.threads import threads_for
 
 MEMORY = 512 * 2**20  # bytes of steps
 # What methods keep that depends on predictions and views alone. Engines do, too, but each serves one thread at a time.
-SHARED = ("embedding", "kernels", "neighbors", "graph", "label-free", "relations", "seen", "stacked views")
+SHARED: tuple[str, ...] = ("embedding", "kernels", "neighbors", "graph", "label-free", "relations", "seen")
+SHARED += ("stacked views", "initial dependence")
 
 
 class ToLookAt(InMemory):

@@ -56,8 +56,8 @@ def decide(result: Outcome, cost_fp: float, cost_fn: float) -> Decisions:
     names = np.array(classes or (0, 1), dtype=None if classes is None else object)
     called = "the positive class" if classes is None else repr(classes[1])
     sentence = (
-        f"{int(positive.sum()):,} of {len(p):,} items have a probability of at least {threshold:.4g} and are taken for "
-        f"{called}; an item is expected to cost {expected:.4g} in the mean, if the probabilities are right."
+        f"{int(positive.sum()):,} of {len(p):,} items have a probability of at least {threshold:.3g} and are taken for "
+        f"{called}; on average an item is expected to cost {expected:.3g}, if the probabilities are right."
     )
     return Decisions(names[positive.astype(int)], positive, threshold, expected, sentence + _doubt(result))
 

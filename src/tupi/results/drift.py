@@ -15,7 +15,7 @@ from tupi.inputs.numbers import as_numbers, as_pandas
 from tupi.inputs.problem import MIN_ITEMS
 from tupi.inputs.seen import MOST
 from tupi.results.outcome import Outcome
-from tupi.results.summary import shortened
+from tupi.results.readable import shortened
 from tupi.runtime.errors import InputError
 
 LEVEL = 0.05  # share of sets of unchanged items for which a drift is reported by chance

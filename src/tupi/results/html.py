@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 
 from tupi.results import plots
-from tupi.results.summary import significant
-
-LEAST, MOST = 1e-4, 1e9  # numbers in between are written without an exponent
+from tupi.results.readable import decimals_for, fixed
 
 
 def paragraphs(*sentences: str) -> str:
@@ -72,10 +70,7 @@ def table(
 
 def _column(values: Sequence[Any]) -> list[str]:
     """Return the cells of a column; fractions have as many decimals as give the largest of them three digits."""
-    known = [abs(float(v)) for v in values if isinstance(v, (float, np.floating)) and np.isfinite(v)]
-    largest = max(known, default=0.0)
-    few = LEAST <= largest < MOST
-    decimals = max(2 - int(np.floor(np.log10(largest))), 0) if few else None
+    decimals = decimals_for(float(v) for v in values if isinstance(v, (float, np.floating)))
     return [_cell(value, decimals) for value in values]
 
 
@@ -88,5 +83,4 @@ def _cell(value: Any, decimals: int | None) -> str:
         return escape(str(value))
     if not np.isfinite(value):
         return "unknown"
-    # Adding zero makes 0 of -0.
-    return significant(float(value)) if decimals is None else f"{round(float(value), decimals) + 0.0:,.{decimals}f}"
+    return fixed(float(value), decimals)

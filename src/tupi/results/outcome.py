@@ -4,21 +4,58 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from tupi.algorithm.denoiser import Step
+from tupi.inputs.new_items import Foreseen, Known, NewItems
 from tupi.inputs.numbers import PANDAS, in_library
 from tupi.inputs.seen import Seen
 from tupi.inputs.tables import ColumnEncoding, Encoding
 from tupi.judging.evidence import Evidence
-from tupi.results.later import Model, Origin
 
 FIELDS = ("view", "column", "kind", "became", "note")
-WHEN_ASKED = ("dependence", "uncertainty", "suggested", "model", "seen")  # fields that may be given as functions
+# Fields that may be given as functions, which are called when somebody first looks.
+WHEN_ASKED = ("weights", "history", "columns", "dependence", "uncertainty", "suggested", "model", "seen")
+
+
+class Model(Protocol):
+    """An answer as a function of an item."""
+
+    @property
+    def known(self) -> Known:
+        """What the problem knew of its views."""
+
+    def foresee(self, items: NewItems, sure: bool = True) -> Foreseen:
+        """Return what is said of items that came later."""
+
+    def to_store(self) -> Any:
+        """Return a dataclass of all that a file has to hold."""
+
+
+class Origin(Protocol):
+    """The problem that a result came from, with all that was computed of it, so that the result can go on."""
+
+    def update(self, labels: Any, predictions: Any, features: Any) -> Any:
+        """Return a new result with more labels or items."""
+
+    def reasons(self, position: int) -> Any:
+        """Return why an item moved; None if the method cannot tell."""
+
+    @property
+    def view_gains(self) -> pd.DataFrame:
+        """What each view is worth, computed once."""
+
+    @property
+    def knows_view_gains(self) -> bool:
+        """Whether that was computed already."""
+
+    @property
+    def quick_view_gains(self) -> bool:
+        """Whether it takes no more than a few times as long as the result took."""
 
 
 class WhenAsked:

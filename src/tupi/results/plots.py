@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tupi.judging.catalogue import axis_of, words_of
 from tupi.judging.evidence import Evidence
 from tupi.results.outcome import Outcome
-from tupi.results.summary import shortened, three_decimals
+from tupi.results.readable import shortened, three_decimals
 from tupi.runtime.json_values import numbers
 
 Figure: TypeAlias = dict[str, Any]
@@ -56,14 +56,14 @@ def class_names(result: Outcome) -> list[str]:
     return [str(name) for name in result.classes or range(result.initial.shape[1])]
 
 
-def movers(result: Outcome, top: int = N_MOVERS) -> NDArray[np.int64]:
+def movers(result: Outcome) -> NDArray[np.int64]:
     """Return the positions of the items that changed most, the biggest change first; unchanged ones are left out.
 
     For ranking by places, for regression by value, for classification by the largest change of a class score.
     """
     change = _change(result)
     size = np.abs(change) if change.ndim == 1 else np.abs(change).max(axis=1)
-    order = np.argsort(-size, kind="stable")[:top]
+    order = np.argsort(-size, kind="stable")[:N_MOVERS]
     return order[size[order] > 0]
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tupi.inputs.features import any_lazy
-from tupi.inputs.numbers import PANDAS, in_library, library_of
+from tupi.inputs.numbers import PANDAS, as_pandas, in_library, library_of
 from tupi.results.coverage import class_sets, interval
 from tupi.results.outcome import Outcome
 from tupi.runtime.errors import InputError
@@ -118,9 +118,10 @@ def predict(result: Outcome, predictions: Any, features: Any, details: bool, gro
             left_out_errors=result.left_out_errors,
             library=library_of(predictions),
         )
-    if isinstance(predictions, pd.Series):
-        return pd.Series(better, index=items.index, name=predictions.name)
-    if isinstance(predictions, pd.DataFrame):
-        names = predictions.columns if items.classes is None or items.binary else list(items.classes)
-        return pd.DataFrame(better, index=items.index, columns=names)
+    given, library = as_pandas("predictions", predictions), library_of(predictions)
+    if isinstance(given, pd.Series):
+        return in_library(pd.Series(better, index=items.index, name=getattr(predictions, "name", None)), library)
+    if isinstance(given, pd.DataFrame):
+        names = given.columns if items.classes is None or items.binary else list(items.classes)
+        return in_library(pd.DataFrame(better, index=items.index, columns=names), library)
     return better

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tupi.inputs.labels import Pairs
 from tupi.inputs.problem import Problem
-from tupi.results.summary import shortened, significant
+from tupi.results.readable import decimals_for, fixed, shortened, significant
 from tupi.runtime.errors import InputError
 
 OWN = "own prediction"
@@ -53,19 +53,26 @@ class Reasons:
         return self.after - self.before
 
     @property
+    def decimals(self) -> int | None:
+        """How many decimals the change and its parts are told with, see `tupi.results.readable.decimals_for`."""
+        return decimals_for([self.change, *self.parts["amount"]])
+
+    @property
     def sentence(self) -> str:
         """The change and its largest parts in words."""
         moved = f"The {self.unit} of item {shortened(str(self.item))} "
         if self.change == 0 and not self.parts["amount"].any():
             return f"{moved}stayed at {significant(self.before)}."
-        moved += f"went from {significant(self.before)} to {significant(self.after)} ({self.change:+.3g}): "
-        moved += main_parts(self)
+        decimals = self.decimals
+        before, after = (fixed(level, decimals) for level in (self.before, self.after))
+        moved += f"went from {before} to {after} ({fixed(self.change, decimals, '+')}): {main_parts(self, decimals)}"
         if not len(self.neighbours):
             return f"{moved}."
         item, label, _, pull = (self.neighbours[name].tolist()[0] for name in self.neighbours)
         answers = isinstance(label, str) and label.startswith("above ")
         known = f"{label} in comparisons" if answers else f"with label {_label(label)}"
-        return f"{moved}. The nearest labelled item is {shortened(str(item))}, {known}; it pulled by {pull:+.3g}."
+        pulled = fixed(pull, decimals, "+")
+        return f"{moved}. The nearest labelled item is {shortened(str(item))}, {known}; it pulled by {pulled}."
 
     def __repr__(self) -> str:
         """Return the sentence."""
@@ -118,16 +125,16 @@ def _labels(problem: Problem, items: NDArray[np.int64]) -> list[Any]:
     return [problem.classes[int(value)] for value in values]
 
 
-def main_parts(reasons: Reasons, top: int = N_TOLD) -> str:
-    """Return the largest parts, the largest first, in words; those that round to nothing are left out."""
+def main_parts(reasons: Reasons, decimals: int | None, top: int = N_TOLD) -> str:
+    """Return the largest parts, the largest first, with so many decimals; those that are nothing are left out."""
     parts = reasons.parts.loc[reasons.parts["amount"] != 0]
     order = np.argsort(-parts["amount"].abs().to_numpy(), kind="stable")
     told = [
-        f"{shortened(str(part))} {amount:+.3g}"
+        f"{shortened(str(part))} {fixed(amount, decimals, '+')}"
         for part, amount in zip(parts["part"].iloc[order[:top]], parts["amount"].iloc[order[:top]], strict=True)
     ]
     rest = float(parts["amount"].iloc[order[top:]].sum())
-    return ", ".join([*told, f"the rest {rest:+.3g}"] if len(parts) > top else told)
+    return ", ".join([*told, f"the rest {fixed(rest, decimals, '+')}"] if len(parts) > top else told)
 
 
 def _label(value: Any) -> str:

@@ -19,20 +19,13 @@ from tupi.inputs.labels import Pairs, Values
 from tupi.judging.catalogue import axis_of, words_of
 from tupi.judging.evidence import amount
 from tupi.judging.metrics import usual_metrics
+from tupi.methods.worth import EXPLAINS
 from tupi.results import plots
 from tupi.results.html import command, paragraphs, plot, side_by_side, table
 from tupi.results.outcome import Outcome
+from tupi.results.readable import decimals_for, fixed, significant, three_decimals
 from tupi.results.reasons import main_parts
-from tupi.results.summary import (
-    MEANINGS,
-    judged,
-    key_figures,
-    noun_of,
-    significant,
-    summary,
-    three_decimals,
-    verdict,
-)
+from tupi.results.summary import MEANINGS, judged, key_figures, noun_of, summary, verdict, worth_of
 from tupi.runtime.atomic import write_atomically
 from tupi.runtime.errors import InputError
 
@@ -260,22 +253,21 @@ def _worth(result: Outcome) -> str:
     gains = result.quick_gains
     if gains is None:
         return ""
-    explains = bool((gains["kind"] == "explains").all())
-    if explains:
+    metric = "" if result.evidence is None else result.evidence.metric
+    if bool((gains["kind"] == EXPLAINS).all()):
         said = (
-            "The table says how much of the differences between the initial predictions each view explains by itself, "
-            "from 0 to 1. That says which views are about the same thing, and not whether they help; only labels tell."
+            "The table says how much of the differences between the initial predictions each view explains by itself. "
+            "That says which views are about the same thing, and not whether they help; only labels tell."
         )
-        caption, title, factor = "What each view explains", "explains", 1.0
+        caption, title = "What each view explains", "explains"
     else:
-        metric = "" if result.evidence is None else result.evidence.metric
         said = (
             "What a view is worth is how much better the answer is with it than without it, on labels that were held "
             "out. Two views that say the same are worth little each, since either can stand in for the other."
         )
-        caption, title, factor = "What each view is worth", f"gain in {axis_of(metric)}", words_of(metric).factor
-    rows = [(view, *(factor * figure for figure in row[:3])) for view, *row in gains.itertuples()]
-    return paragraphs(said) + table(caption, ("view", title, "95% interval from", "to"), rows)
+        caption, title = "What each view is worth", f"gain in {axis_of(metric)}"
+    rows = [(row.Index, worth_of(row, metric)) for row in gains.itertuples()]
+    return paragraphs(said) + table(caption, ("view", f"{title} (95% interval)"), rows)
 
 
 def _uncertainty(result: Outcome) -> str:
@@ -291,11 +283,12 @@ def _uncertainty(result: Outcome) -> str:
     unit = "of the predictions" if compared else "of the labels"
     if result.task == "classification":
         unit = "of a class's share"
-    low, middle, high = np.quantile(known, (0.1, 0.5, 0.9))
+    quantiles = np.quantile(known, (0.1, 0.5, 0.9))
+    low, middle, high = (fixed(value, decimals_for(quantiles)) for value in quantiles)
     rows = (
-        ("the surest tenth of the items", f"at most {significant(low)}"),
-        ("half of the items", f"at most {significant(middle)}"),
-        ("the least sure tenth of the items", f"at least {significant(high)}"),
+        ("the surest tenth of the items", f"at most {low}"),
+        ("half of the items", f"at most {middle}"),
+        ("the least sure tenth of the items", f"at least {high}"),
     )
     lacking = len(result.uncertainty) - len(known)
     rest = f" {amount(lacking, 'item')} without any view have none." if lacking else ""
@@ -354,7 +347,8 @@ def _movers(result: Outcome) -> str:
     if result.task == "ranking":
         columns = {key: names} | places | levels
     else:
-        change = [f"{change:+.3g}" for change in moved["prediction"] - moved["initial"]]
+        changes = moved["prediction"] - moved["initial"]
+        change = [fixed(change, decimals_for(changes), "+") for change in changes]
         columns = {key: names, "change": change} | levels | places
     measure = "rank" if result.task == "ranking" else "prediction"
     caption = f"The {amount(len(items), 'item')} whose {measure} changed most; rank 1 is the highest score"
@@ -366,7 +360,9 @@ def _with_reasons(result: Outcome, items: NDArray[np.int64], caption: str, colum
     reasons = [None if result.origin is None else result.origin.reasons(int(item)) for item in items]
     said = ""
     if all(one is not None for one in reasons):
-        told = {"main reasons": [main_parts(one) for one in reasons if one is not None]}
+        known = [one for one in reasons if one is not None]
+        decimals = decimals_for(amount for one in known for amount in (one.change, *one.parts["amount"]))
+        told = {"main reasons": [main_parts(one, decimals) for one in known]}
         # Who moved and how far comes first, and then why, which a phone shows without scrolling.
         columns = {name: columns[name] for name in list(columns)[: max(n_text, 2)]} | told | columns
         odds = reasons[0] is not None and "odds" in reasons[0].unit

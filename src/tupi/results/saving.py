@@ -77,8 +77,9 @@ def save_outcome(outcome: Outcome, path: Path) -> Path:
 
 
 def id_array(index: pd.Index) -> NDArray[Any]:
-    """Return ids as numbers if that is what they are, and as text otherwise."""
-    return index.to_numpy() if index.dtype.kind in "iuf" else index.astype(str).to_numpy(dtype=str)
+    """Return ids as numbers, dates or durations if that is what they are, and as text otherwise."""
+    dates = isinstance(index.dtype, np.dtype) and index.dtype.kind in "mM"  # numpy knows no time zones
+    return index.to_numpy() if dates or index.dtype.kind in "iuf" else index.astype(str).to_numpy(dtype=str)
 
 
 def _name(name: Any) -> Any:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from tupi.embedding.relevance import LEVEL
 from tupi.judging.catalogue import axis_of, words_of
 from tupi.judging.evidence import MIN_LABELS, Evidence, amount
+from tupi.methods.worth import EXPLAINS
 from tupi.results.outcome import Outcome
+from tupi.results.readable import shortened, significant
 
 N_NAMES = 5  # more names than that are counted, not listed
 EVEN = 1.25  # weights within this factor are about the same
@@ -93,7 +95,7 @@ def key_figures(result: Outcome) -> list[tuple[str, str]]:
     if result.changed and result.initial.ndim == 2:
         figures.append(("items with a new class", f"{_new_classes(result):,}"))
     elif result.changed:
-        figures.append(("rank correlation, old with new", three_decimals(rank_correlation(result))))
+        figures.append(_typical_change(result))
     else:
         figures.append(("predictions", "unchanged"))
     if result.evidence is None:
@@ -107,10 +109,13 @@ def key_figures(result: Outcome) -> list[tuple[str, str]]:
     return figures
 
 
-def rank_correlation(result: Outcome) -> float:
-    """Return Spearman's correlation of the predictions before and after; NaN if either is constant."""
-    before, after = (pd.Series(values).rank() for values in (result.initial, result.predictions))
-    return float(before.corr(after))
+def _typical_change(result: Outcome) -> tuple[str, str]:
+    """Return how far the item in the middle moved, with what that is: in places of a ranking, or in the units."""
+    if result.task != "ranking":
+        return "median change", significant(float(np.median(np.abs(result.predictions - result.initial))))
+    table = result.table()
+    places = int(np.median((table["rank_before"] - table["rank_after"]).abs()))
+    return "median move, places", f"{places:,}"
 
 
 def judged(evidence: Evidence) -> bool:
@@ -144,12 +149,12 @@ def verdict(result: Outcome) -> Verdict:
     evidence, noun = result.evidence, noun_of(result)
     use, leave = f"Use the new {noun}", f"Leave the {noun} as they are."
     if evidence is None and not result.changed:
-        step = "keep the predictions that you have; without labels nothing was found that speaks for a change."
+        step = f"keep the {noun} that you have; without labels nothing was found that speaks for a change."
         return Verdict("leave", leave, f"{step} About {ENOUGH} labels of items drawn at random may find more.")
     if evidence is None:
         step = (
             f"label about {ENOUGH} items drawn at random and run this again with those labels: nothing else tells "
-            "whether the new predictions are better."
+            f"whether the new {noun} are better."
         )
         return Verdict("label", f"Get about {ENOUGH} labels first.", step)
     if not judged(evidence):
@@ -157,17 +162,17 @@ def verdict(result: Outcome) -> Verdict:
         step = f"add {evidence.noun}s, until there are enough to judge the change, and run this again."
         return Verdict("label", f"Get about {more} more {evidence.noun}s first.", step)
     if not result.changed or not evidence.accepted:
-        step = "keep the predictions that you have; other features, or more labels, may change that."
+        step = f"keep the {noun} that you have; other features, or more labels, may change that."
         return Verdict("leave", leave, step)
     if evidence.low > 0:
-        return Verdict("use", f"{use}.", "use the new predictions.")
+        return Verdict("use", f"{use}.", f"use the new {noun}.")
     if evidence.high < 0:
-        step = 'keep the predictions that you have, or try another method, such as "auto".'
+        step = f'keep the {noun} that you have, or try another method, such as "auto".'
         return Verdict("leave", leave, step)
     if evidence.gain <= 0:
-        step = f"keep the predictions that you have, or add {evidence.noun}s: so far they show no gain."
+        step = f"keep the {noun} that you have, or add {evidence.noun}s: so far they show no gain."
         return Verdict("leave", leave, step)
-    step = "use the new predictions with care, "
+    step = f"use the new {noun} with care, "
     unlabelled = result.initial.shape[0] - evidence.n_labels if evidence.noun == "label" else MOST_MORE
     if (more := labels_needed(evidence)) > MOST_MORE:
         step += f"since the gain, if there is one, is too small for {evidence.noun}s to show."
@@ -189,22 +194,6 @@ def labels_needed(evidence: Evidence) -> int:
     return int(10 * np.ceil(np.clip(more, 1, 10 * MOST_MORE) / 10))
 
 
-def significant(value: float) -> str:
-    """Return a number with four significant digits."""
-    return f"{value:.4g}"
-
-
-def three_decimals(value: float) -> str:
-    """Return a share or weight with three decimals, in words where it is not known."""
-    return "unknown" if pd.isna(value) else f"{value:.3f}"
-
-
-def shortened(name: str, longest: int = 40) -> str:
-    """Return a name without its middle if it is too long: names often differ only at one end."""
-    head = longest // 2
-    return name if len(name) <= longest else f"{name[:head]}…{name[len(name) - (longest - head - 1) :]}"
-
-
 def _done(result: Outcome) -> str:
     n, noun, views = len(result.initial), noun_of(result), list(result.dependence.index)
     seen = f"{amount(len(views), 'view')} of them that the predictor never saw ({_names(views)})"
@@ -215,11 +204,11 @@ def _done(result: Outcome) -> str:
         new = _new_classes(result)
         return start + f"the most likely class changed for {new:,} items ({100 * new / n:.1f}%)."
     if result.task == "regression":
-        typical = float(np.median(np.abs(result.predictions - result.initial)))
-        return start + f"half of them changed by at most {significant(typical)}."
-    table = result.table()
-    places = int(np.median((table["rank_before"] - table["rank_after"]).abs()))
-    return start + f"half of the items moved by at most {amount(places, 'place')} in the ranking."
+        return start + f"half of them changed by at most {_typical_change(result)[1]}."
+    places = _typical_change(result)[1]
+    return (
+        start + f"half of the items moved by at most {places} {'place' if places == '1' else 'places'} in the ranking."
+    )
 
 
 def _views(result: Outcome) -> str:
@@ -256,27 +245,38 @@ def views_worth(result: Outcome) -> str:
     if gains is None or not (told := gains.dropna().sort_values("gain", ascending=False, kind="stable")).size:
         return ""
     rest = f", and {amount(len(gains) - N_NAMES, 'other')}" if len(gains) > N_NAMES else ""
-    names = [shortened(str(view)) for view in told.index[:N_NAMES]]
-    figures = told[["gain", "low", "high"]].to_numpy(float)[:N_NAMES].tolist()
-    if told["kind"].iloc[0] == "explains":
-        parts = [
-            f"{name} {100 * share:.0f}% ({100 * low:.0f}% to {100 * high:.0f}%)"
-            for name, (share, low, high) in zip(names, figures, strict=True)
-        ]
+    metric = "" if result.evidence is None else result.evidence.metric
+    parts = [f"{shortened(str(row.Index))} {worth_of(row, metric)}" for row in told[:N_NAMES].itertuples()]
+    if told["kind"].iloc[0] == EXPLAINS:
         return (
             "How much of the differences between the initial predictions each view alone explains (with 95% "
             f"intervals): {', '.join(parts)}{rest}. Only labels tell whether that helps."
         )
-    metric = "" if result.evidence is None else result.evidence.metric
-    said = words_of(metric).difference
-    parts = [
-        f"{name} {said(gain)} ({said(low)} to {said(high)})"
-        for name, (gain, low, high) in zip(names, figures, strict=True)
-    ]
+    unit = words_of(metric).unit
+    none_sure = bool(((told["low"] <= 0) & (told["high"] >= 0)).all())
+    doubt = " No view makes a difference that the labels can tell from zero." if none_sure else ""
+    if none_sure and len(told) > 1:
+        doubt += " Views that say the same can stand in for one another."
     return (
-        f"How much better the answer is with each view than without it, in {axis_of(metric)} (with 95% intervals): "
-        f"{', '.join(parts)}{rest}."
+        f"How much better the answer is with each view than without it, in {f'{unit} of ' if unit else ''}{metric} "
+        f"(with 95% intervals): {', '.join(parts)}{rest}.{doubt}"
     )
+
+
+def worth_of(row: Any, metric: str) -> str:
+    """Return what a view is worth in the units of a metric, or the share that it explains, with the interval if known.
+
+    Parameters
+    ----------
+    row : tuple with gain, low, high and kind
+        One row of `tupi.Denoised.view_gains`.
+    metric : str
+        The name of the metric.
+    """
+    if not np.isfinite(row.gain):
+        return "unknown"
+    said = (lambda share: f"{100 * share:.0f}%") if row.kind == EXPLAINS else words_of(metric).difference
+    return f"{said(row.gain)} ({said(row.low)} to {said(row.high)})" if np.isfinite(row.low) else said(row.gain)
 
 
 def _judgement(evidence: Evidence | None) -> str:

@@ -28,6 +28,14 @@ def is_compiled(function: Any) -> bool:
     return any(folder.glob(f"{stem}.{function.py_func.__qualname__}-{code.co_firstlineno}.*.nbi"))
 
 
+def must_compile(function: Any, progress: Callable[[str], None]) -> bool:
+    """Return whether a function has to be compiled, and say so before it is: that takes seconds."""
+    if is_compiled(function):
+        return False
+    progress(COMPILING)
+    return True
+
+
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Return a decorator that compiles a function when it is first called, and keeps the code for later processes.
 

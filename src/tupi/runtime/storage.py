@@ -57,8 +57,8 @@ def set_aside(values: Array) -> Array:
         return np.memmap(file, values.dtype, "r", shape=values.shape)
 
 
-def as_bytes(limit: Any, name: str = "memory_limit") -> int | None:
-    """Return a limit such as ``"1GB"``, or a number of bytes, as a number of bytes; None stays None."""
+def as_bytes(limit: Any) -> int | None:
+    """Return a memory limit such as ``"1GB"``, or a number of bytes, as a number of bytes; None stays None."""
     if limit is None:
         return None
     size: float | None = None
@@ -71,5 +71,6 @@ def as_bytes(limit: Any, name: str = "memory_limit") -> int | None:
         except ValueError:
             size = None
     if size is None or not LEAST <= size < float("inf"):
-        raise InputError(f"{name}: found {limit!r}; accepted: at least 50MB, as '500MB', '4GB' or a number of bytes.")
+        accepted = "at least 50MB, as '500MB', '4GB' or a number of bytes"
+        raise InputError(f"memory_limit: found {limit!r}; accepted: {accepted}.")
     return int(size)

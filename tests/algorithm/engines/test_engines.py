@@ -12,7 +12,8 @@ import pytest
 from tests.conftest import make_problem_arrays
 from tupi.algorithm.denoiser import HeavyBall, Run, _minimize, advance, view_weights
 from tupi.algorithm.engines.fused import FusedEngine
-from tupi.algorithm.engines.passes import BLOCK, descend, part_bounds
+from tupi.algorithm.engines.moves import descend, part_bounds
+from tupi.algorithm.engines.passes import BLOCK
 from tupi.algorithm.engines.plain import ExactEngine, LowRankEngine
 from tupi.blocks.home import Memory, Scratch
 from tupi.embedding.embedding import Embedding, EmbeddingOptions, embed, exact_kernel
@@ -46,11 +47,11 @@ def evaluate(engine, f, weights, lam, point, extra=None):
     descent = engine.descent([engine.begin(f)], [weights], [lam], extra)
     if isinstance(engine, FusedEngine):
         table = descent._tables[0]
-        descent._trials = [replace(one, x=table.position(point)[None]) for one in descent._trials]
+        descent._attempts = [replace(one, x=table.position(point)[None]) for one in descent._attempts]
         energies, _ = descent.move(np.zeros(1), np.zeros(1))  # sums at the point, and tables from them
         descent.accept([0])
         descent.move(np.zeros(1), np.zeros(1))
-        return float(energies[0]), descent._trials[0].gradient[0].astype(float)
+        return float(energies[0]), descent._attempts[0].gradient[0].astype(float)
     objective = descent._objectives[0]
     return objective(point)
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tupi.algorithm.engines import rows as compiled_rows
-from tupi.algorithm.engines.passes import descend
+from tupi.algorithm.engines.moves import descend
 from tupi.algorithm.engines.vectors import (
     double_zeros,
     everywhere,

@@ -10,9 +10,10 @@ import tupi
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Values
 from tupi.inputs.problem import make_problem
-from tupi.methods.auto.auto import label_free_of, scale_of
+from tupi.methods.auto.auto import label_free_of
 from tupi.methods.auto.class_answers import HEIGHT_SD, LOG_SLOPE_SD, fitted_line
 from tupi.methods.auto.fitting import fitted
+from tupi.methods.auto.items import scale_of
 
 
 def stale(seed, n=1500):

@@ -296,41 +296,6 @@ def values_with_model(labels):
     return answer, model, mean, z - mean
 
 
-def test_few_labels_left_out_are_predicted_by_fits_without_them(monkeypatch):
-    """With the variances that all labels gave, as the closed form has it; of the process alone."""
-    monkeypatch.setattr(fitting, "LEAST_LABELS", N)
-    answer, model, mean, residuals = values_with_model(Values(LABELLED[:19], TRUTH[LABELLED[:19]]))
-    v = np.append(answer.fused.process.v, answer.fused.noise)
-    for i, j in ((0, 7), (18, 3)):
-        assert answer.fused.left_out.held_out[i, 0] == pytest.approx(
-            mean[i] + left_out_slowly(model, v, residuals, [i])[0]
-        )
-        first, second = mean[[i, j]] + left_out_slowly(model, v, residuals, [i, j])
-        assert answer.fused.left_out.differences[i, j] == pytest.approx(first - second)
-
-
-def test_labels_left_out_meet_variances_that_other_folds_chose(monkeypatch):
-    """A label's fold is its rank modulo five; a pair of two folds is the mean of what either's variances say."""
-    monkeypatch.setattr(fitting, "LEAST_LABELS", N)
-    answer, model, mean, residuals = values_with_model(KNOWN)
-    fold = np.argsort(np.argsort(mean + residuals)) % 5
-
-    def variances_without(k):
-        others = np.flatnonzero(fold != k)
-        return model.among(others).most_likely(residuals[others, None])
-
-    chosen = [variances_without(k) for k in range(5)]
-    for i, j in ((0, 7), (39, 21), (5, 30)):
-        alone = mean[i] + left_out_slowly(model, chosen[fold[i]], residuals, [i])[0]
-        assert answer.fused.left_out.held_out[i, 0] == pytest.approx(alone)
-        pairs = [mean[[i, j]] + left_out_slowly(model, chosen[fold[k]], residuals, [i, j]) for k in (i, j)]
-        assert answer.fused.left_out.differences[i, j] == pytest.approx(
-            np.mean([first - second for first, second in pairs])
-        )
-    everyone = np.append(answer.fused.process.v, answer.fused.noise)
-    assert not np.allclose(chosen, everyone, rtol=0.01)
-
-
 def test_weights_are_shares_of_views():
     found = fuse()
     assert list(found.weights.columns) == ["near", "bent", "junk"]

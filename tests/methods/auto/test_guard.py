@@ -85,7 +85,7 @@ def test_the_probability_is_that_of_bayes_rule(gain, error, related):
 
 def test_no_credible_gain_has_no_weight():
     def weight(gain, error, related):
-        return weight_of(probability_of_gain(Gain(0.8, 0.8 + gain, error), related), related)
+        return weight_of(probability_of_gain(Gain(0.8, 0.8 + gain, error), related), related, 0.24, 40)
 
     assert weight(-0.1, 0.02, True) == 0.0
     assert weight(0.02, 0.01, True) > 0.5
@@ -120,11 +120,21 @@ def test_less_is_expected_where_less_is_wrong_or_promised():
     assert by_wrong[2] == pytest.approx(norm.cdf(1))
 
 
-@pytest.mark.parametrize(("promise", "least"), [(1.0, 0.5), (0.5, 0.7), (0.0, 0.95)])
-def test_the_less_views_promise_the_more_credible_a_gain_must_be(promise, least):
-    assert weight_of(least - 1e-9, promise) == 0.0
-    assert weight_of(least, promise) == least
-    assert weight_of(0.99, promise) == 0.99
+@pytest.mark.parametrize(
+    ("promise", "wrong", "least"),
+    [(1.0, 0.3, 0.2), (0.5, 0.3, 0.2), (1.0, 0.24, 0.5), (0.5, 0.24, 0.5), (0.0, 0.3, 0.95), (0.0, 0.24, 0.95)],
+)
+def test_the_less_views_promise_or_is_wrong_the_more_credible_a_gain_must_be(promise, wrong, least):
+    many = 10**6
+    assert weight_of(least - 1e-9, promise, wrong, many) == 0.0
+    assert weight_of(least, promise, wrong, many) == pytest.approx(least)
+    assert weight_of(0.99, promise, wrong, many) == pytest.approx(0.99)
+
+
+def test_few_labels_change_a_strong_predictor_less():
+    assert weight_of(0.8, 1.0, 0.1, 10) == pytest.approx(0.8 * 0.1 / 0.25)
+    assert weight_of(0.8, 1.0, 0.1, 3) == pytest.approx(0.8 * 0.1 / 0.25)
+    assert weight_of(0.8, 1.0, 0.1, 50) == pytest.approx(0.8 * (0.1 / 0.25) ** 0.2)
 
 
 @pytest.mark.parametrize("change", [0.0, 0.1, 1.0, 2.0])

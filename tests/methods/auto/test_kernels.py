@@ -93,8 +93,8 @@ def test_features_of_some_items_are_those_of_all():
 @pytest.fixture(scope="module")
 def after():
     """What labels that go with the scores made of it, and the whole prior covariance of all items."""
-    f = pick_features(BASE, ROWS).base[:, :, 1]
-    z = f + np.random.default_rng(0).normal(size=(len(ROWS), 1))
+    f = pick_features(BASE, ROWS).base[:, 0, 1]
+    z = f + np.random.default_rng(0).normal(size=len(ROWS))
     fused = fit_values(BASE, AMONG, (z - z.mean()) / z.std())
     return fused, whole_kernel(fused, ITEMS)
 
@@ -173,7 +173,7 @@ def test_nothing_related_leaves_f_and_the_views():
     assert base.tables == []
     labelled = pick_features(base, np.arange(30))
     np.testing.assert_array_equal(base.answer, base.only(0))
-    found = fit_values(base, labelled, rng.normal(size=(30, 1)))
+    found = fit_values(base, labelled, rng.normal(size=30))
     assert len(found.kernels.within()) == 2
     items = everyone(base)
     K = whole_kernel(found, items)

@@ -8,7 +8,6 @@ from tupi.methods.auto.process import (
     LogPrior,
     labelled_model,
     left_out,
-    left_out_twice,
     posterior,
     slope,
 )
@@ -83,19 +82,6 @@ def test_leaving_out_one_equals_fitting_without_it():
     for i in range(len(y)):
         kept = np.delete(np.arange(len(y)), i)
         assert found[i] == pytest.approx(predict_from(model, v, y[:, 0], kept, [i])[0], abs=1e-5)
-
-
-def test_leaving_out_two_equals_fitting_without_them():
-    model, y = make_model(seed=4)
-    v = np.exp(model.prior.mean)
-    after = posterior(model, v, y)
-    found = left_out_twice(y[:, 0], after.duals[:, 0], after.inverses[0])
-    np.testing.assert_allclose(np.diag(found), left_out(y[:, 0], after.duals[:, 0], after.inverses[0]))
-    for i, j in [(0, 1), (3, 7), (11, 2)]:
-        kept = np.setdiff1d(np.arange(len(y)), [i, j])
-        expected = predict_from(model, v, y[:, 0], kept, [i, j])
-        assert [found[i, j], found[j, i]] == pytest.approx(expected, abs=1e-5)
-        assert found[i, j] - found[j, i] == pytest.approx(expected[0] - expected[1], abs=1e-5)
 
 
 def test_the_slope_is_that_of_the_expected_correlation():

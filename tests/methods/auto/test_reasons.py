@@ -1,6 +1,7 @@
 """Why items moved: parts that add up, by all orders of the views, and pulls of labelled items."""
 
 import pickle
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy.special import logit
 import tupi
 from tests.conftest import make_problem_arrays
 from tupi.methods.auto import reasons
+from tupi.methods.auto.process import JITTER
 from tupi.results.report import render
 from tupi.runtime.errors import InputError
 
@@ -127,14 +129,14 @@ def test_pulls_are_what_changes_with_a_label():
     fused = explanation.answer.fused
     whole = reasons.pick_features(explanation.base, np.array([90]))
     z = (TRUTH[explanation.answer.rows] - TRUTH[:HELD].mean()) / TRUTH[:HELD].std()
-    expected = np.zeros(HELD)
-    shared = fused.kernels.within()
-    for share, process in ((1 - fused.plain_share, fused.process), (fused.plain_share, fused.plain)):
-        K = process.covariances(fused.labelled, list(shared), 0)
-        rest = z - process.mean(fused.labelled.base)[:, 0]
-        noise = np.linalg.lstsq(process.duals, rest - K @ process.duals[:, 0], rcond=None)[0][0]
+    expected, shared = np.zeros(HELD), list(fused.kernels.within())
+    h = fused.average.hypotheses
+    for share, slopes, v, noise in zip(h.shares, h.slopes, h.variances, h.noise, strict=True):
+        process = replace(fused.process, v=v)
+        K = process.covariances(fused.labelled, shared, 0) + (noise + JITTER) * np.eye(HELD)
+        mean = slopes @ (fused.process.at_labels[0] - fused.process.at_labels[0].mean(axis=1, keepdims=True))
         row = process.covariances(whole, fused.kernels.shared(whole), 0)[0]
-        expected += share * np.linalg.solve(K + noise * np.eye(HELD), row) * rest * TRUTH[:HELD].std()
+        expected += share * np.linalg.solve(K, row) * (z - mean) * TRUTH[:HELD].std()
     pulls = found.neighbours.set_index("item")["pull"]
     np.testing.assert_allclose(pulls[explanation.answer.rows].to_numpy(), expected, atol=1e-8)
     assert list(found.neighbours["label"]) == [TRUTH[k] for k in found.neighbours["item"]]

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from scipy.integrate import dblquad, quad
+from scipy.integrate import quad
 from scipy.special import expit
 from scipy.stats import beta
 
@@ -44,27 +44,8 @@ def test_the_share_is_the_mean_of_its_posterior(expected, scale, weight):
     assert share(FIRST, scale * SECOND, expected, weight) == pytest.approx(mean, abs=0.005)
 
 
-def test_shares_of_three_are_means_of_their_posterior():
-    """With s = sin^2(a) and t = b^2 the densities of Beta(1/2, 1/2) and Beta(1/2, 1) are constant in a and b."""
-
-    def integral(part):
-        def function(b, a):
-            s, t = np.sin(a) ** 2, b**2
-            shares = np.array([1 - s, s * (1 - t), s * t])
-            return likelihood(shares @ np.array([FIRST, 0.7 * SECOND, 0.8 * THIRD])) * part(shares)
-
-        return dblquad(function, 0, np.pi / 2, 0, 1, epsabs=1e-12, epsrel=1e-6)[0]
-
-    found = mean_shares(np.array([FIRST, 0.7 * SECOND, 0.8 * THIRD]), 0.5)
-    total = integral(lambda shares: 1.0)
-    expected = [integral(lambda shares, k=k: shares[k]) / total for k in range(3)]
-    np.testing.assert_allclose(found, expected, atol=0.01)
-    assert found.sum() == pytest.approx(1.0)
-
-
 def test_predictions_that_err_alike_keep_the_expected_share():
     assert share(FIRST, FIRST, 0.3) == pytest.approx(0.3, abs=0.005)
-    np.testing.assert_allclose(mean_shares(np.array([FIRST] * 3), 0.3), [0.7, 0.2, 0.1], atol=0.01)
 
 
 def test_clearly_worse_predictions_get_next_to_nothing():

@@ -10,8 +10,9 @@ from tupi.embedding.prepared import Prepared
 from tupi.inputs.problem import make_problem
 from tupi.judging.catalogue import CalibrationError
 from tupi.methods.auto import class_answers
-from tupi.methods.auto.auto import label_free_of, scale_of
+from tupi.methods.auto.auto import label_free_of
 from tupi.methods.auto.class_answers import LEAST_OF_CLASS, MOST_APART, SURER, _surer
+from tupi.methods.auto.items import scale_of
 
 
 def problem(sure, seed=0, n=500, c=4):

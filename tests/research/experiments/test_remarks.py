@@ -19,7 +19,13 @@ from tupi.research.experiments.runner import records, run
 from tupi.research.experiments.sources import SARCOS_VIEWS, dataset_of, source_of
 from tupi.research.experiments.store import Cell
 
-QUICK = Remarks(method=FEW, finer=replace(FEW, rank=30), narrow=FEW, wide=replace(FEW, sigma_w2=1.0, n_iter=5))
+QUICK = Remarks(
+    method=FEW,
+    joint=replace(FEW, joint=True),
+    finer=replace(FEW, rank=30),
+    narrow=FEW,
+    wide=replace(FEW, sigma_w2=1.0, n_iter=5),
+)
 
 
 def found_by(experiment, store, dataset, tmp_path):
@@ -31,14 +37,14 @@ def found_by(experiment, store, dataset, tmp_path):
 def test_true_attributes_of_the_others_are_views(shoes, store, protocol, tmp_path):
     quick = replace(QUICK, protocol=protocol)
     cell = Cell(quick.label, "shoes", "open", 0)
-    views = quick._true_views(cell)["truths"]
+    views = quick.true_views(cell)
     assert len(views) == 9
     assert "open" not in views
     items = split_of(cell, protocol).items
     truth = source_of("shoes").truth(dataset_of("shoes"), "shiny").values
     np.testing.assert_array_equal(views["shiny"][:, 0], truth[items])
     found, text = found_by(quick, store, "shoes", tmp_path)
-    assert set(found[0]["result"]["accuracy"]) == {"initial", "usual", "finer", "truths"}
+    assert set(found[0]["result"]["accuracy"]) == {"initial", "usual", "finer", "truths", "truths joint"}
     for words in ("**K = 200 against K = 50.**", "**True attributes as views.**", "**sigma_w2 and T as complements.**"):
         assert words in text
     assert "AwA" not in text

@@ -12,7 +12,7 @@ from tupi.methods.tupi import Tupi
 from tupi.research.experiments import catalog, protocol
 from tupi.research.experiments.accuracy import Accuracy
 from tupi.research.experiments.catalog import EXPERIMENTS, experiments_of
-from tupi.research.experiments.results import reading, seeds_of, write_page
+from tupi.research.experiments.results import seeds_of, write_page
 from tupi.research.experiments.runner import run
 from tupi.research.experiments.scaling import Scaling
 from tupi.research.experiments.significance import Significance
@@ -54,6 +54,7 @@ def test_page_holds_each_section_with_its_pictures(page):
     text = page.read_text(encoding="utf-8")
     headings = re.findall(r"^## (.*)$", text, flags=re.M)
     assert headings == [
+        "Words", "Protocol", "What is reproduced, and what is not",
         "Figures of accuracy, f^I by rank SVM alone", "Table of significance, f^I by rank SVM alone",
         "Hyperparameter surface, and accuracy along T, f^I by rank SVM alone", "Scaling",
     ]  # fmt: skip
@@ -81,12 +82,12 @@ def test_tables_have_a_row_per_attribute_and_as_many_cells_as_columns(page):
 def test_page_shows_what_there_is_of_an_unfinished_run(mfeat, store, protocol, tmp_path):
     table = Table1(protocol, method=FEW, n_random=1)
     page = write_page([table], store, ["mfeat"], [0], tmp_path / "out")
-    assert "## " not in page.read_text(encoding="utf-8")
+    assert re.findall("^## (.*)", page.read_text(encoding="utf-8"), flags=re.M) == ["Words", "Protocol"]
     run([table], store, ["mfeat"], [0], 1)
     text = write_page([table], store, ["mfeat"], [0, 1], tmp_path / "out").read_text(encoding="utf-8")
     assert "*6 cells, 1 seed," in text
     assert "on one core, by `tupi reproduce table1`.*" in text
-    assert re.search(r"\*All cells of this page took \d+\.\d minutes on one core, and f\^I \d+\.\d more:", text)
+    assert re.search(r"\*All cells of this page took \d+\.\d minutes on one core, and f\^I \d+\.\d more\.", text)
 
 
 @pytest.fixture
@@ -154,6 +155,7 @@ def test_the_page_says_how_many_seeds_each_dataset_has():
 
 
 def test_titles_say_how_the_predictions_were_made():
-    assert reading(protocol.SVM_ONLY) == ", f^I by rank SVM alone"
-    assert reading(protocol.COMPARISONS) == ", f^I by rank SVM alone from 200 comparisons"
-    assert reading(protocol.Protocol(rankers=("svm", "network"))) == ", f^I by rank SVM or rank network"
+    assert protocol.SVM_ONLY.reading == "f^I by rank SVM alone"
+    assert protocol.COMPARISONS.reading == "f^I by rank SVM alone from 200 comparisons"
+    assert protocol.Protocol(rankers=("svm", "network")).reading == "f^I by rank SVM or rank network"
+    assert len({one.reading for one in protocol.PROTOCOLS}) == len(protocol.PROTOCOLS)

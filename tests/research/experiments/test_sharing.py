@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tupi.embedding.embedding import EmbeddingOptions, GaussianFeatures
+from tupi.embedding.embedding import EmbeddingOptions, gaussian_features
 from tupi.inputs.problem import make_problem
 from tupi.methods.coconut import Coconut
 from tupi.methods.graph_ssl import GraphSSL
@@ -12,7 +12,7 @@ from tupi.research.experiments import sharing
 from tupi.research.experiments.accuracy import Accuracy
 from tupi.research.experiments.protocol import make_trial
 from tupi.research.experiments.readings import Readings, TupiWithGrid
-from tupi.research.experiments.runner import by_trial, missing, run
+from tupi.research.experiments.runner import by_seed, missing, run
 from tupi.research.experiments.sharing import Common, Latest, Sharing
 from tupi.research.experiments.table2 import Table2
 
@@ -39,20 +39,20 @@ def test_cells_have_the_same_results_alone_as_after_others(mfeat, store, experim
             assert alone["accuracy"] == pytest.approx(kept["accuracy"], abs=1e-9)
 
 
-def test_the_cells_of_a_trial_are_computed_together_and_those_of_a_seed_one_after_the_other(mfeat, store, experiments):
+def test_the_cells_of_a_seed_are_computed_together_and_those_of_a_trial_one_after_the_other(mfeat, store, experiments):
     jobs = [job for job in missing(experiments, store, ["mfeat"], [0, 1]) if job.experiment is not None]
-    trials = by_trial(jobs)
-    assert sum(map(len, trials)) == len(jobs)
-    for trial in trials:
-        assert len({(job.cell.target, job.cell.seed) for job in trial}) == 1
-        assert [job.experiment.name for job in trial] == ["table2", "readings"]
-    seeds = [trial[0].cell.seed for trial in trials]
-    assert seeds == sorted(seeds)
+    seeds = by_seed(jobs)
+    assert [{job.cell.seed for job in some} for some in seeds] == [{0}, {1}]
+    assert sum(map(len, seeds)) == len(jobs)
+    for some in seeds:
+        targets = [job.cell.target for job in some]
+        assert targets == [target for target in dict.fromkeys(targets) for _ in range(2)]
+        assert [job.experiment.name for job in some] == ["table2", "readings"] * (len(some) // 2)
 
 
 def test_features_of_a_view_are_found_once(monkeypatch):
     made = []
-    monkeypatch.setattr(sharing, "GaussianFeatures", lambda *given: made.append(given) or GaussianFeatures(*given))
+    monkeypatch.setattr(sharing, "gaussian_features", lambda *given: made.append(given) or gaussian_features(*given))
     rng, common = np.random.default_rng(0), Common()
     one, other = rng.normal(size=(60, 3)), rng.normal(size=(60, 3))
     f = rng.normal(size=60)

@@ -16,16 +16,9 @@ from numpy.typing import NDArray
 
 from tupi.algorithm.energy import Objective, Vector
 from tupi.algorithm.engines import moves
-from tupi.algorithm.engines.landscape import (
-    Landscape,
-    Table,
-    column_weights,
-    dependence,
-    features_on_grids,
-    grid_points,
-)
+from tupi.algorithm.engines.landscape import Table, dependence, features_on_grids, grid_points, spread, tabulate
 from tupi.blocks.home import Kept
-from tupi.embedding.embedding import Embedding
+from tupi.embedding.embedding import Embedding, padded
 from tupi.runtime.storage import Workspace
 
 Matrix = NDArray[np.float64]
@@ -39,10 +32,10 @@ class FusedState:
     ----------
     embedding : Embedding
         The items.
-    trials : sequence of Trial
+    attempts : sequence of Attempt
         Kept with the blocks: the positions of several runs.
     runs, run : int
-        How many runs the trials hold, and the row that is this run's.
+        How many runs the attempts hold, and the row that is this run's.
     table : Table
         Features of the predictions on the grid.
     sums : ndarray of shape (G, R)
@@ -54,7 +47,7 @@ class FusedState:
     """
 
     embedding: Embedding
-    trials: Kept
+    attempts: Kept
     runs: int
     run: int
     table: Table
@@ -71,16 +64,16 @@ class FusedState:
     def f(self) -> Any:
         """The predictions, with mean 0 and deviation 1, as the home of the items shows a column."""
         where = {"run": self.run, "low": self.table.low, "per_unit": self.table.per_unit}
-        return self.embedding.home.column(moves.predicted, self.trials, **where)
+        return self.embedding.home.column(moves.predicted, self.attempts, **where)
 
 
 def together(states: Sequence[FusedState]) -> Kept:
-    """Return trials in which these states are the rows."""
+    """Return attempts in which these states are the rows."""
     first = states[0]
-    rows = [state.run for state in states if state.trials is first.trials]
+    rows = [state.run for state in states if state.attempts is first.attempts]
     if rows == list(range(first.runs)) and len(rows) == len(states):
-        return first.trials
-    places = [[(state.trials[b], state.run) for state in states] for b in range(len(first.trials))]
+        return first.attempts
+    places = [[(state.attempts[b], state.run) for state in states] for b in range(len(first.attempts))]
     return first.embedding.home.each(moves.started, places)
 
 
@@ -110,53 +103,93 @@ class FusedDescent:
         extra: Objective | None,
     ) -> None:
         self._engine, self._extra, self._home = engine, extra, engine.embedding.home
-        self._tables = [state.table for state in states]
-        self._workspace, self._rooms = self._memory = engine.memory()
-        self._land = Landscape(
-            self._tables,
-            [state.sums for state in states],
-            [state.tally for state in states],
-            per_column,
-            lams,
-            self._workspace,
-        )
-        self._trials, self._accepted = together(states), np.zeros(len(states), bool)
+        self._tables, self._lams = [state.table for state in states], np.array(lams, np.float64)
+        self._memory = engine.memory()
+        self._lay_tables(states, per_column)
+        self._attempts, self._accepted = together(states), np.zeros(len(states), bool)
         # The gradient of what is added, where the runs stand and where they try to go.
-        shape = (len(states), 0 if extra is None else self._home.n)
+        shape, everyone = (len(states), 0 if extra is None else self._home.n), range(len(states))
         self._push, self._new_push = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
-        self.energies: Vector = self._land.energies + self._added(range(len(states)), "x")
+        self.energies: Vector = self._tabulated(everyone) + self._added(everyone, "x")
         self._push[:] = self._new_push
         self._new_energies = self.energies.copy()
+
+    def _lay_tables(self, states: list[FusedState], per_column: Matrix) -> None:
+        """Make the arrays that energies and gradients are computed in, with a row for each run.
+
+        The item's own features at f(t), centred, follow its row of the embedding: the anchor of the step, shape (runs,
+        G, r). Sums over the grid, shape (runs, G, R + r), and the tables of the gradient, of the same shape, have
+        columns for both. Sums where runs try to go are those where they stand before the first move.
+        """
+        room, tables = self._memory[0], self._tables
+        runs, points, R = len(tables), tables[0].points, per_column.shape[1]
+        most = max(table.phi.shape[1] for table in tables)
+        r = padded(most)
+        self._anchor = room.array("anchor", (runs, points, r))
+        self._H, self._h = room.array("H", (runs, points, R + r)), np.zeros((runs, points))
+        self._sums = room.array("sums", self._H.shape, np.float64)
+        self._tally = np.array([state.tally for state in states])
+        self._new_sums, self._new_tally = self._sums, self._tally
+        self._per_column = np.zeros((runs, R + r))
+        self._per_column[:, :R] = per_column
+        self._phi, self._exact = np.zeros((runs, points, most)), np.zeros((2, runs, points, most))
+        self._transposed = np.zeros((runs, most, points))
+        self._slopes = np.zeros((runs, points, most), np.float32)
+        for m, (table, state) in enumerate(zip(tables, states, strict=True)):
+            gram, mean = table.gram(state.tally)
+            own = table.phi - mean
+            k = own.shape[1]
+            self._phi[m, :, :k], self._transposed[m, :k], self._slopes[m, :, :k] = table.phi, table.phi.T, table.slopes
+            self._exact[0, m, :, :k], self._exact[1, m, :, :k] = table.exact
+            self._anchor[m, :, :k], self._anchor[m, :, k:] = own, 0.0
+            self._sums[m, :, :R], self._sums[m, :, R + k :] = state.sums, 0.0
+            self._sums[m, :, R : R + k] = spread(own, state.tally)
+            self._per_column[m, R:] = 1.0 / np.linalg.norm(gram)
+
+    def _tabulated(self, runs: Sequence[int]) -> Vector:
+        """Write the tables of the gradient where runs try to go; return their energies but for what is added."""
+        which = np.array(runs, np.int64)
+        exact_phi, exact_slopes = self._exact
+        J = tabulate(
+            which, self._new_sums, self._new_tally, self._transposed, self._phi, self._slopes, exact_phi, exact_slopes,
+            self._per_column, self._H, self._h,
+        )  # fmt: skip
+        return 1.0 + self._lams[which] - J
 
     def _added(self, runs: Sequence[int], where: str) -> Vector:
         """Return what is added to the energies of these runs at x or new_x, and prepare its gradient there."""
         more = np.zeros(len(runs))
         if self._extra is not None:
-            x = np.concatenate([getattr(trial, where) for trial in self._home.fetched(self._trials)], axis=1)
+            x = np.concatenate([getattr(attempt, where) for attempt in self._home.fetched(self._attempts)], axis=1)
             for i, m in enumerate(runs):
                 more[i], self._new_push[m] = self._extra(self._tables[m].prediction(x[m]))
         return more
 
-    def _tried(self, runs: Sequence[int], trials: Kept) -> moves.Sums:
+    def _tried(self, runs: Sequence[int], attempts: Kept) -> moves.Sums:
         """Compute energies and tables where these runs try to go; return the sums over items there."""
-        self._trials = trials
-        found: moves.Sums = self._home.summed(moves.sums_of, trials)
-        self._new_energies[list(runs)] = self._land.evaluate(runs, found.S, found.tally) + self._added(runs, "new_x")
+        self._attempts = attempts
+        found: moves.Sums = self._home.summed(moves.sums_of, attempts)
+        which, new = list(runs), (found.S, found.tally)
+        if len(which) == len(self._tables):  # no copy: they may be those from before the last `accept`
+            self._new_sums, self._new_tally = (np.require(each, requirements=("C", "W")) for each in new)
+        else:
+            self._new_sums[which], self._new_tally[which] = new
+        self._new_energies[which] = self._tabulated(runs) + self._added(runs, "new_x")
         return found
 
     @property
     def _sent(self) -> moves.Tables:
-        return moves.Tables(self._land.anchor, self._land.H, self._land.h)
+        return moves.Tables(self._anchor, self._H, self._h)
 
     def move(self, lengths: Vector, momenta: Vector) -> tuple[Vector, Vector]:
         """Try momentum * last move - length * gradient, in one read of the embedding."""
         per_unit = np.array([table.per_unit for table in self._tables])
         push = [self._push[:, a:b] for a, b in itertools.pairwise(self._home.bounds)]
         how = {"accepted": self._accepted, "lengths": lengths * per_unit, "momenta": momenta}
-        trials = self._home.each(
-            moves.moved, self._engine.embedding.blocks, self._trials, self._rooms, push, tables=self._sent, **how
+        attempts = self._home.each(
+            moves.moved, self._engine.embedding.blocks, self._attempts, self._memory[1], push, tables=self._sent, **how
         )
-        products = self._tried(range(len(per_unit)), trials).products.copy()
+        products = self._tried(range(len(per_unit)), attempts).products.copy()
         products[:, 1] /= per_unit
         self._accepted = np.zeros(len(per_unit), bool)
         return self._new_energies.copy(), products
@@ -165,23 +198,27 @@ class FusedDescent:
         """Try other lengths from the same points without momentum, in one read of the embedding."""
         scaled = [length * self._tables[m].per_unit for m, length in zip(runs, lengths, strict=True)]
         how = {"tables": self._sent, "runs": list(runs), "lengths": scaled}
-        self._tried(runs, self._home.each(moves.shortened, self._engine.embedding.blocks, self._trials, **how))
+        self._tried(runs, self._home.each(moves.shortened, self._engine.embedding.blocks, self._attempts, **how))
         return self._new_energies[list(runs)]
 
     def accept(self, runs: Sequence[int]) -> None:
-        """Go where these runs tried to; blocks are told with the next move."""
+        """Go where these runs tried to, of which blocks are told with the next move; tables of the others come back."""
         which = list(runs)
         self._accepted[which] = True
         self._push[which] = self._new_push[which]
         self.energies[which] = self._new_energies[which]
-        self._land.accept(runs)
+        if others := [m for m in range(len(self._tables)) if m not in runs]:
+            self._new_sums[others], self._new_tally[others] = self._sums[others], self._tally[others]
+        self._sums, self._tally = self._new_sums, self._new_tally
+        if others:
+            self._tabulated(others)
 
     def finish(self) -> list[FusedState]:
         """Return the states that were reached, standardised; without a read unless a grid has to be laid anew."""
-        R, land, first = self._engine.embedding.width, self._land, self._tables[0]
-        trials = self._home.each(moves.settled, self._trials, accepted=self._accepted)
+        R, first = self._engine.embedding.width, self._tables[0]
+        attempts = self._home.each(moves.settled, self._attempts, accepted=self._accepted)
         middle = 0.5 * (first.points - 1)
-        extent: moves.Extent = self._home.summed(moves.extent_of, trials, middle=middle)
+        extent: moves.Extent = self._home.summed(moves.extent_of, attempts, middle=middle)
         count, total, squares = extent.powers.T
         centers, scales = middle + total / count, np.sqrt(squares / count - (total / count) ** 2)
         features = features_on_grids(scales, first.points, first.sigma2, first.rank)
@@ -189,12 +226,12 @@ class FusedDescent:
         for m, table in enumerate(self._tables):
             state = FusedState(
                 self._engine.embedding,
-                trials,
+                attempts,
                 len(self._tables),
                 m,
                 table.standardized(centers[m], scales[m], features[m]),
-                land.sums[m, :, :R].copy(),
-                land.tally[m].copy(),
+                self._sums[m, :, :R].copy(),
+                self._tally[m].copy(),
                 extent.ends[m],
             )
             states.append(state if state.table.covers(state.ends) else self._engine.at(state))
@@ -242,23 +279,27 @@ class FusedEngine:
         table = self._table(old.prediction(state.ends))
         scale = {"slope": table.per_unit / old.per_unit, "shift": (old.low - table.low) * table.per_unit}
         how = scale | {"run": state.run, "points": self.points}
-        return self._state(self.embedding.home.each(moves.laid_anew, self.embedding.blocks, state.trials, **how), table)
+        return self._state(
+            self.embedding.home.each(moves.laid_anew, self.embedding.blocks, state.attempts, **how), table
+        )
 
     def _table(self, ends: Vector) -> Table:
         return Table.covering(ends, self.points, self.sigma2, self.rank)
 
-    def _state(self, trials: Kept, table: Table) -> FusedState:
+    def _state(self, attempts: Kept, table: Table) -> FusedState:
         home = self.embedding.home
-        found: moves.Sums = home.summed(moves.sums_of, trials)
-        ends = home.summed(moves.extent_of, trials, middle=0.0).ends[0]
-        return FusedState(self.embedding, trials, 1, 0, table, found.S[0], found.tally[0], ends)
+        found: moves.Sums = home.summed(moves.sums_of, attempts)
+        ends = home.summed(moves.extent_of, attempts, middle=0.0).ends[0]
+        return FusedState(self.embedding, attempts, 1, 0, table, found.S[0], found.tally[0], ends)
 
     def descent(
         self, states: list[FusedState], weights: list[Vector], lams: list[float], extra: Objective | None = None
     ) -> FusedDescent:
         """Return the energies of the step that begins at these states, each plus ``extra``."""
         self.embedding.home.balance(self.embedding.blocks)
-        per_column = column_weights(weights, lams, self.embedding.offsets, self.embedding.width)
+        widths = np.diff(self.embedding.offsets)
+        per_column = np.zeros((len(lams), self.embedding.width))  # columns that fill up have no weight
+        per_column[:, : widths.sum()] = np.repeat(np.array(lams)[:, None] * np.array(weights), widths, axis=1)
         return FusedDescent(self, states, per_column, lams, extra)
 
     def memory(self) -> tuple[Workspace, Kept]:

@@ -1,12 +1,11 @@
 """The energies of several runs as functions of sums over a grid, wherever the items are that were summed.
 
 A `Table` has the features of the predictions on a grid that moves with them. `tabulate`, which is compiled, goes from
-sums over the grid to energies and the tables of their gradients. `Landscape` holds these for one step of several runs.
+sums over the grid to energies and the tables of their gradients.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,9 @@ from numpy.typing import NDArray
 
 from tupi.algorithm.energy import Vector
 from tupi.algorithm.engines.vectors import double_zeros, everywhere, load, part_of_a_loop, plus_product, store, zeros
-from tupi.embedding.embedding import LANES, padded
+from tupi.embedding.embedding import LANES
 from tupi.embedding.gaussian import MARGIN, alignment, basis_size
 from tupi.runtime.compiling import compiled
-from tupi.runtime.storage import Workspace
 from tupi.runtime.threads import on_threads
 
 CELLS_PER_SIGMA = 32  # linear interpolation then errs by at most (1/32)^2 / 6 = 1.6e-4 of the kernel's height
@@ -241,7 +239,7 @@ def tabulate(
     runs : ndarray of int64
         Which.
     S, tally : ndarray of shape (all runs, G, width) and (all runs, 3, G)
-        Sums over the grid, see `tupi.algorithm.engines.passes.descend`. The width is a whole number of vectors.
+        Sums over the grid, see `tupi.algorithm.engines.moves.descend`. The width is a whole number of vectors.
     transposed, phi, slopes : ndarray of shape (all runs, r, G), (all runs, G, r) and (all runs, G, r), float32
         Features on the grid and their slopes, for linear interpolation.
     exact_phi, exact_slopes : ndarray of shape (all runs, G, r)
@@ -275,111 +273,3 @@ def tabulate(
 def dependence(table: Table, sums: Matrix, tally: Matrix, offsets: NDArray[np.int64]) -> Vector:
     """Return the normalised HSIC of the predictions with each view, whose columns begin at ``offsets``."""
     return alignment(sums.T @ table.phi, offsets, table.gram(tally)[0])
-
-
-def column_weights(weights: Sequence[Vector], lams: Sequence[float], offsets: NDArray[np.int64], width: int) -> Matrix:
-    """Return lam w_i(t) of each column's view, for each run; columns that fill up have none."""
-    widths = np.diff(offsets)
-    per_column = np.zeros((len(weights), width))
-    for m, (w, lam) in enumerate(zip(weights, lams, strict=True)):
-        per_column[m, : widths.sum()] = np.repeat(lam * w, widths)
-    return per_column
-
-
-class Landscape:
-    """The energies of one step for several runs, from sums over the grid where each stands and where it tries to go.
-
-    Parameters
-    ----------
-    tables : list of Table
-        Features of the predictions on each run's grid.
-    sums : list of ndarray of shape (G, R)
-        sum_k hat_g(x_k) U_k where the runs begin.
-    tallies : list of ndarray of shape (3, G)
-        Sums of hat functions and of their products there.
-    per_column : ndarray of shape (runs, R)
-        lam w_i(t) of each column's view.
-    lams : list of float
-        lambda of each run.
-    workspace : Workspace
-        Where large arrays come from.
-
-    Attributes
-    ----------
-    anchor : ndarray of shape (runs, G, r), float32
-        Centred features of the predictions at f(t), which follow an item's row.
-    H, h : ndarray of shape (runs, G, R + r), float32, and (runs, G)
-        The tables of the gradient, see `tupi.algorithm.engines.passes.descend`.
-    sums, new_sums, tally, new_tally : ndarray
-        Sums where the runs stand, and where they try to go, with those of the anchor's columns.
-    energies, new_energies : ndarray of shape (runs,)
-        The energy there.
-    """
-
-    def __init__(
-        self,
-        tables: list[Table],
-        sums: list[Matrix],
-        tallies: list[Matrix],
-        per_column: Matrix,
-        lams: list[float],
-        workspace: Workspace,
-    ) -> None:
-        self.tables, self._lams = tables, np.array(lams, np.float64)
-        runs, points, R = len(tables), tables[0].points, sums[0].shape[1]
-        most = max(table.phi.shape[1] for table in tables)
-        r = padded(most)
-        self.anchor = workspace.array("anchor", (runs, points, r))
-        self.H = workspace.array("H", (runs, points, R + r))
-        self.sums = workspace.array("sums", self.H.shape, np.float64)
-        self.h = np.zeros((runs, points))
-        self.tally = np.array(tallies)
-        self.new_sums, self.new_tally = self.sums, self.tally
-        self._per_column = np.zeros((runs, R + r))
-        self._per_column[:, :R] = per_column
-        self._phi, self._exact = np.zeros((runs, points, most)), np.zeros((2, runs, points, most))
-        self._transposed = np.zeros((runs, most, points))
-        self._slopes = np.zeros((runs, points, most), np.float32)
-        for m, table in enumerate(tables):
-            gram, mean = table.gram(tallies[m])
-            own = table.phi - mean
-            k = own.shape[1]
-            self._phi[m, :, :k], self._transposed[m, :k], self._slopes[m, :, :k] = table.phi, table.phi.T, table.slopes
-            self._exact[0, m, :, :k], self._exact[1, m, :, :k] = table.exact
-            self.anchor[m, :, :k], self.anchor[m, :, k:] = own, 0.0
-            self.sums[m, :, :R], self.sums[m, :, R + k :] = sums[m], 0.0
-            self.sums[m, :, R : R + k] = spread(own, tallies[m])
-            self._per_column[m, R:] = 1.0 / np.linalg.norm(gram)
-        self.energies: Vector = self._tabulate(range(runs), self.sums, self.tally)
-        self.new_energies: Vector = self.energies.copy()
-
-    def evaluate(self, runs: Sequence[int], sums: Matrix, tally: Matrix) -> Vector:
-        """Write the tables of the gradient where runs try to go, given the sums there; return their energies.
-
-        Sums of all runs are taken as they are, and changed later. They may be those from before the last `accept`.
-        """
-        if len(runs) == len(self.tables):  # no copy
-            self.new_sums, self.new_tally = (np.require(each, requirements=("C", "W")) for each in (sums, tally))
-        else:
-            self.new_sums[list(runs)], self.new_tally[list(runs)] = sums, tally
-        energies = self._tabulate(runs, self.new_sums, self.new_tally)
-        self.new_energies[list(runs)] = energies
-        return energies
-
-    def _tabulate(self, runs: Sequence[int], S: Matrix, tally: Matrix) -> Vector:
-        which = np.array(runs, np.int64)
-        exact_phi, exact_slopes = self._exact
-        J = tabulate(
-            which, S, tally, self._transposed, self._phi, self._slopes, exact_phi, exact_slopes, self._per_column,
-            self.H, self.h,
-        )  # fmt: skip
-        return 1.0 + self._lams[which] - J
-
-    def accept(self, runs: Sequence[int]) -> None:
-        """Go where these runs tried to; the tables of the others are those where they stand."""
-        if others := [m for m in range(len(self.tables)) if m not in runs]:
-            self.new_sums[others], self.new_tally[others] = self.sums[others], self.tally[others]
-        self.sums, self.tally = self.new_sums, self.new_tally
-        self.energies[list(runs)] = self.new_energies[list(runs)]
-        if others:
-            self._tabulate(others, self.sums, self.tally)

@@ -13,16 +13,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.algorithm.engines.passes import descend, part_bounds
+from tupi.algorithm.engines.passes import BLOCK, add_parts, descend_part
 from tupi.blocks.home import Stored, uses_threads
+from tupi.embedding.embedding import LANES
 from tupi.runtime.storage import Workspace, aligned_copy
+from tupi.runtime.threads import on_threads
 
+ITEMS_PER_PART = 16_384
+MAX_PARTS = 16
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """What the gradient is looked up in, see `tupi.algorithm.engines.landscape.Landscape`."""
+    """What the gradient is looked up in, see `tupi.algorithm.engines.landscape.tabulate`."""
 
     anchor: Array
     H: Array
@@ -31,7 +35,7 @@ class Tables:
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Sums over items, for each run; see `tupi.algorithm.engines.passes.descend`. Those of blocks are added."""
+    """Sums over items, for each run; see `descend`. Those of blocks are added."""
 
     S: Array
     tally: Array
@@ -73,7 +77,7 @@ class Extent:
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class Attempt:
     """Where the items of a block are and where they try to go, for several runs.
 
     Attributes
@@ -110,6 +114,75 @@ class Trial:
         return self.new_x if accepted.all() else np.where(accepted[:, None], self.new_x, self.x)
 
 
+def part_bounds(n: int) -> list[int]:
+    """Return where each part of n items begins, and n."""
+    parts = min(MAX_PARTS, 1 + n // ITEMS_PER_PART)
+    return [part * n // parts for part in range(parts + 1)]
+
+
+def descend(U: Array, *runs_of: Array, S: Array, tallies: Array, products: Array, partial: Array) -> None:
+    """Take one step of each run: the gradient at x, x moved, and the grid sums at the new x, in one read of U.
+
+    The gradient is g_k = [U_k, anchor(x'_k)] . H(x_k) + h(x_k) + push_k, with H and h interpolated linearly on the
+    grid; an item beyond the grid has only the last term. The new velocity is momentum * velocity - length * g, and the
+    new x is x plus that. With zero lengths and momenta this gives gradient and sums at x itself.
+
+    Items are split into parts whose number depends on n alone, and parts are added in a fixed order: the result does
+    not depend on how many threads there are. Rows are summed in float32 within a part, where a grid point sees a few
+    hundred items, and in float64 over parts.
+
+    Parameters
+    ----------
+    U : ndarray of shape (n, R), float32
+        The embedding.
+    *runs_of : ndarray
+        What each run has, in this order:
+
+        - x, shape (runs, n): predictions in grid units;
+        - velocity and before, shape (runs, n), float32: how x was moved last, and the gradient before that;
+        - anchor_x, shape (runs, n): where each item's anchor is looked up, x at f(t);
+        - anchor, shape (runs, G, r), float32: features of the predictions on the grid, centred;
+        - H, shape (runs, G, R + r), float32: the table that multiplies rows;
+        - h, shape (runs, G): what depends on the prediction alone;
+        - push, shape (runs, n) or (runs, 0), float32: a gradient that was computed elsewhere;
+        - lengths and momenta, shape (runs,): of the step;
+        - gradient, shape (runs, n), float32: where to write it;
+        - new_x, shape (runs, n), and new_velocity, the same in float32: where to write them.
+    S : ndarray of shape (runs, G, R + r)
+        Where to write sum_k hat_g(x_k) [U_k, anchor(x'_k)] at the new x.
+    tallies : ndarray of shape (runs, 3, G)
+        The same for sums of hat_g, hat_g^2 and hat_g hat_{g+1}.
+    products : ndarray of shape (runs, 3)
+        The same for g.g, velocity.(g - before) and (g - before).(g - before).
+    partial : ndarray of shape (parts, runs, G, R + r), float32
+        Room to work in: sums of each part.
+    """
+    anchor, H = runs_of[4], runs_of[5]
+    runs, points, r = anchor.shape
+    if U.shape[1] % LANES != 0 or r % LANES != 0 or H.shape[2] != U.shape[1] + r:
+        raise ValueError("rows of U and anchor need whole numbers of vectors, and H as many columns as both")
+    bounds = part_bounds(len(U))
+    parts = len(bounds) - 1
+    touched = np.tile(np.array([1, 0]), (parts, runs, 1))
+    part_products = np.zeros((parts, runs, 3))
+    part_tallies = np.zeros((parts, runs, 3, points))
+
+    def descend_parts(begin: int, end: int) -> None:
+        room, own = np.empty((BLOCK, U.shape[1]), np.float32), np.empty((BLOCK, r), np.float32)
+        starts, whole = np.empty(points + 1, np.uint32), np.empty((3, BLOCK), np.uint32)
+        real = np.empty((3, BLOCK), np.float32)
+        for part in range(begin, end):
+            descend_part(
+                U, bounds[part], bounds[part + 1], *runs_of, partial[part], touched[part], part_tallies[part],
+                part_products[part], room, own, starts, whole, real,
+            )  # fmt: skip
+
+    on_threads(descend_parts, parts)
+    np.sum(part_products, axis=0, out=products)
+    np.sum(part_tallies, axis=0, out=tallies)
+    on_threads(lambda begin, end: add_parts(partial, touched, S, begin, end), runs * points)
+
+
 def _pass(
     block: Stored,
     x: Array,
@@ -122,7 +195,7 @@ def _pass(
     momenta: Array,
     room: Workspace,
     turn: int,
-) -> Trial:
+) -> Attempt:
     """Run `descend` on a block."""
     runs, points, width = tables.H.shape
     rows, slope, offset, H, h = block.rows, block.slope, block.offset, tables.H, tables.h
@@ -148,7 +221,7 @@ def _pass(
     if slope is not None and offset is not None:
         S[:, :, :R] *= slope
         S[:, :, :R] += tally[:, 0, :, None] * offset
-    return Trial(anchor_x, x, new_x, step, gradient, Sums(S, tally, products), 1 - turn)
+    return Attempt(anchor_x, x, new_x, step, gradient, Sums(S, tally, products), 1 - turn)
 
 
 def _sums_at(block: Stored, x: Array, anchor_x: Array, tables: Tables) -> Sums:
@@ -159,35 +232,37 @@ def _sums_at(block: Stored, x: Array, anchor_x: Array, tables: Tables) -> Sums:
 
 
 @uses_threads
-def laid(rows: None, block: Stored, f: Array, *, low: float, per_unit: float, points: int) -> Trial:
-    """Return the trial at some predictions, on a grid."""
+def laid(rows: None, block: Stored, f: Array, *, low: float, per_unit: float, points: int) -> Attempt:
+    """Return the attempt at some predictions, on a grid."""
     return _summed(block, (f - low) * per_unit, points)
 
 
 @uses_threads
-def laid_anew(rows: None, block: Stored, trial: Trial, *, run: int, slope: float, shift: float, points: int) -> Trial:
-    """Return the trial where a run stands, on another grid."""
-    return _summed(block, trial.x[run] * slope + shift, points)
+def laid_anew(
+    rows: None, block: Stored, attempt: Attempt, *, run: int, slope: float, shift: float, points: int
+) -> Attempt:
+    """Return the attempt where a run stands, on another grid."""
+    return _summed(block, attempt.x[run] * slope + shift, points)
 
 
-def _summed(block: Stored, position: Array, points: int) -> Trial:
+def _summed(block: Stored, position: Array, points: int) -> Attempt:
     R, x = block.rows.shape[1], position[None]
     tables = Tables(np.zeros((1, points, 0), np.float32), np.zeros((1, points, R), np.float32), np.zeros((1, points)))
-    return Trial(x, x, sums=_sums_at(block, x, x, tables))
+    return Attempt(x, x, sums=_sums_at(block, x, x, tables))
 
 
 @uses_threads
-def started(rows: None, places: Sequence[tuple[Trial, int]]) -> Trial:
-    """Return the trial that begins a step of several runs, of each of which a trial has the positions in a row."""
-    x = np.array([trial.x[run] for trial, run in places])
-    return Trial(x, x)
+def started(rows: None, places: Sequence[tuple[Attempt, int]]) -> Attempt:
+    """Return the attempt that begins a step of several runs, of each of which a attempt has the positions in a row."""
+    x = np.array([attempt.x[run] for attempt, run in places])
+    return Attempt(x, x)
 
 
 @uses_threads
 def moved(
     rows: None,
     block: Stored,
-    trial: Trial,
+    attempt: Attempt,
     room: Workspace | None,
     push: Array,
     *,
@@ -195,53 +270,55 @@ def moved(
     accepted: Array,
     lengths: Array,
     momenta: Array,
-) -> Trial:
-    """Return the next trial: moves that were accepted are made, and momentum * last move - length * gradient is tried.
+) -> Attempt:
+    """Return the next attempt: accepted moves are made, and momentum * last move - length * gradient is tried.
 
     A run whose move was not accepted has come to its end in this step; only where it stands still counts.
     """
-    last, before, x = trial.step, trial.gradient, trial.standing(accepted)
+    last, before, x = attempt.step, attempt.gradient, attempt.standing(accepted)
     if last is None or before is None:
         last = before = np.zeros(x.shape, np.float32)
     room = Workspace() if room is None else room
-    return _pass(block, x, last, before, trial.anchor_x, tables, push, lengths, momenta, room, trial.turn)
+    return _pass(block, x, last, before, attempt.anchor_x, tables, push, lengths, momenta, room, attempt.turn)
 
 
 @uses_threads
-def shortened(rows: None, block: Stored, trial: Trial, *, tables: Tables, runs: Sequence[int], lengths: Array) -> Trial:
-    """Return the trial in which some runs try other lengths from the same points without momentum.
+def shortened(
+    rows: None, block: Stored, attempt: Attempt, *, tables: Tables, runs: Sequence[int], lengths: Array
+) -> Attempt:
+    """Return the attempt in which some runs try other lengths from the same points without momentum.
 
     Its sums are those of these runs only.
     """
-    assert trial.step is not None
-    assert trial.new_x is not None
-    assert trial.gradient is not None
+    assert attempt.step is not None
+    assert attempt.new_x is not None
+    assert attempt.gradient is not None
     which = np.array(runs)
-    step, new_x = trial.step.copy(), trial.new_x.copy()
-    step[which] = -np.array(lengths)[:, None] * trial.gradient[which]
-    new_x[which] = trial.x[which] - np.array(lengths)[:, None] * trial.gradient[which]
+    step, new_x = attempt.step.copy(), attempt.new_x.copy()
+    step[which] = -np.array(lengths)[:, None] * attempt.gradient[which]
+    new_x[which] = attempt.x[which] - np.array(lengths)[:, None] * attempt.gradient[which]
     some = Tables(aligned_copy(tables.anchor[which]), aligned_copy(tables.H[which]), tables.h[which])
-    return replace(trial, step=step, new_x=new_x, sums=_sums_at(block, new_x[which], trial.anchor_x[which], some))
+    return replace(attempt, step=step, new_x=new_x, sums=_sums_at(block, new_x[which], attempt.anchor_x[which], some))
 
 
 @uses_threads
-def settled(rows: None, trial: Trial, *, accepted: Array) -> Trial:
+def settled(rows: None, attempt: Attempt, *, accepted: Array) -> Attempt:
     """Return where the runs stand at the end of a step, without what only a move needs."""
-    x = np.array(trial.standing(accepted))
-    return Trial(x, x)
+    x = np.array(attempt.standing(accepted))
+    return Attempt(x, x)
 
 
 @uses_threads
-def sums_of(rows: None, trial: Trial) -> Sums:
-    """Return the sums of a trial."""
-    assert trial.sums is not None
-    return trial.sums
+def sums_of(rows: None, attempt: Attempt) -> Sums:
+    """Return the sums of a attempt."""
+    assert attempt.sums is not None
+    return attempt.sums
 
 
 @uses_threads
-def extent_of(rows: None, trial: Trial, *, middle: float) -> Extent:
-    """Return where the items of a trial are."""
-    return Extent.of(trial.x, middle)
+def extent_of(rows: None, attempt: Attempt, *, middle: float) -> Extent:
+    """Return where the items of a attempt are."""
+    return Extent.of(attempt.x, middle)
 
 
 @uses_threads
@@ -251,6 +328,6 @@ def extent_of_values(rows: None, f: Array) -> Extent:
 
 
 @uses_threads
-def predicted(rows: None, trial: Trial, *, run: int, low: float, per_unit: float) -> Array:
+def predicted(rows: None, attempt: Attempt, *, run: int, low: float, per_unit: float) -> Array:
     """Return the predictions of a run."""
-    return trial.x[run] / per_unit + low
+    return attempt.x[run] / per_unit + low

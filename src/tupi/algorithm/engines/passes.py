@@ -10,8 +10,7 @@ f(t)_k, so they are looked up too, instead of being stored for each run.
 The runs take turns on a block of rows that stays in the second cache, while the next block is being fetched. Within a
 block, rows are taken in the order of their grid cells (`tupi.algorithm.engines.rows`).
 
-Items are split into parts whose number depends on n alone, and parts are added in a fixed order: the result does not
-depend on how many threads there are.
+Items are split into parts (`tupi.algorithm.engines.moves.descend`), which are added in a fixed order.
 """
 
 from __future__ import annotations
@@ -22,21 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.algorithm.engines.rows import add, as_float, count, look_up_anchors, multiply
-from tupi.embedding.embedding import LANES
 from tupi.runtime.compiling import compiled
-from tupi.runtime.threads import on_threads
 
-ITEMS_PER_PART = 16_384
-MAX_PARTS = 16
 ONE = np.uint32(1)  # no index is negative, which compiled code need not check if it can tell by the type
 BLOCK = 320  # rows that are worked on while they are in cache
 Array = NDArray[Any]
-
-
-def part_bounds(n: int) -> list[int]:
-    """Return where each part of n items begins, and n."""
-    parts = min(MAX_PARTS, 1 + n // ITEMS_PER_PART)
-    return [part * n // parts for part in range(parts + 1)]
 
 
 @compiled(no_cpython_wrapper=True, fastmath=True)
@@ -88,7 +77,7 @@ def _move(
     new_velocity: Array,
     products: Array,
 ) -> None:
-    """Write gradient and new positions of some items; add up what tells the curvature. See `descend`."""
+    """Write gradient and new positions of some items; add up what tells the curvature. See `moves.descend`."""
     gg, vy, yy = 0.0, 0.0, 0.0
     for i in range(len(x)):
         v = velocity[i]
@@ -108,21 +97,23 @@ def _move(
     products[2] += yy
 
 
-@compiled(inline="always")
-def _clear(sums: Array, touched: Array, b: int) -> None:
-    """Set the rows up to grid points b and b + 1 to zero when they are first touched."""
+@compiled(no_cpython_wrapper=True)
+def _clear(sums: Array, touched: Array, lowest: int, highest: int) -> None:
+    """Set the rows from grid point ``lowest`` to the one after ``highest`` to zero when they are first touched."""
     if touched[0] > touched[1]:
-        touched[0], touched[1] = b, b - 1
-    while touched[1] < b + 1:
+        touched[0], touched[1] = lowest, lowest - 1
+    while touched[1] < highest + 1:
         touched[1] += 1
-        sums[touched[1], :] = 0.0
-    while touched[0] > b:
+        for j in range(sums.shape[1]):
+            sums[touched[1], j] = 0.0
+    while touched[0] > lowest:
         touched[0] -= 1
-        sums[touched[0], :] = 0.0
+        for j in range(sums.shape[1]):
+            sums[touched[0], j] = 0.0
 
 
 @compiled()
-def _add_parts(partial: Array, touched: Array, S: Array, begin: int, end: int) -> None:
+def add_parts(partial: Array, touched: Array, S: Array, begin: int, end: int) -> None:
     """Write the sums of all parts to rows of S, in float64.
 
     Rows are those of all runs one after the other, from ``begin`` to ``end``.
@@ -167,7 +158,7 @@ def descend_part(
     whole: Array,
     real: Array,
 ) -> None:
-    """Do what `descend` says for rows from ``begin`` to ``end``; ``touched`` tells which grid points have sums.
+    """Do what `moves.descend` says for rows from ``begin`` to ``end``; ``touched`` tells which grid points have sums.
 
     The last five are memory to work in. It comes from outside because it takes a second to compile how to get it.
     """
@@ -190,69 +181,7 @@ def descend_part(
                 float(cells), gradient[m, items], new_x[m, items], new_velocity[m, items], products[m],
             )  # fmt: skip
             lowest, highest = _locate(new_x[m, items], cells, cell, share)
-            _clear(sums[m], touched[m], lowest)
-            _clear(sums[m], touched[m], highest)
+            _clear(sums[m], touched[m], lowest, highest)
             _sort(cell, share, lowest, highest, starts, order, in_order, share_in_order)
             add(W, at, own, order, in_order, share_in_order, sums[m])
             count(in_order, share_in_order, tallies[m])
-
-
-def descend(U: Array, *runs_of: Array, S: Array, tallies: Array, products: Array, partial: Array) -> None:
-    """Take one step of each run: the gradient at x, x moved, and the grid sums at the new x, in one read of U.
-
-    The gradient is g_k = [U_k, anchor(x'_k)] . H(x_k) + h(x_k) + push_k, with H and h interpolated linearly on the
-    grid; an item beyond the grid has only the last term. The new velocity is momentum * velocity - length * g, and the
-    new x is x plus that. With zero lengths and momenta this gives gradient and sums at x itself.
-
-    Rows are summed in float32 within a part, where a grid point sees a few hundred items, and in float64 over parts.
-
-    Parameters
-    ----------
-    U : ndarray of shape (n, R), float32
-        The embedding.
-    *runs_of : ndarray
-        What each run has, in this order:
-
-        - x, shape (runs, n): predictions in grid units;
-        - velocity and before, shape (runs, n), float32: how x was moved last, and the gradient before that;
-        - anchor_x, shape (runs, n): where each item's anchor is looked up, x at f(t);
-        - anchor, shape (runs, G, r), float32: features of the predictions on the grid, centred;
-        - H, shape (runs, G, R + r), float32: the table that multiplies rows;
-        - h, shape (runs, G): what depends on the prediction alone;
-        - push, shape (runs, n) or (runs, 0), float32: a gradient that was computed elsewhere;
-        - lengths and momenta, shape (runs,): of the step;
-        - gradient, shape (runs, n), float32: where to write it;
-        - new_x, shape (runs, n), and new_velocity, the same in float32: where to write them.
-    S : ndarray of shape (runs, G, R + r)
-        Where to write sum_k hat_g(x_k) [U_k, anchor(x'_k)] at the new x.
-    tallies : ndarray of shape (runs, 3, G)
-        The same for sums of hat_g, hat_g^2 and hat_g hat_{g+1}.
-    products : ndarray of shape (runs, 3)
-        The same for g.g, velocity.(g - before) and (g - before).(g - before).
-    partial : ndarray of shape (parts, runs, G, R + r), float32
-        Room to work in: sums of each part.
-    """
-    anchor, H = runs_of[4], runs_of[5]
-    runs, points, r = anchor.shape
-    if U.shape[1] % LANES != 0 or r % LANES != 0 or H.shape[2] != U.shape[1] + r:
-        raise ValueError("rows of U and anchor need whole numbers of vectors, and H as many columns as both")
-    bounds = part_bounds(len(U))
-    parts = len(bounds) - 1
-    touched = np.tile(np.array([1, 0]), (parts, runs, 1))
-    part_products = np.zeros((parts, runs, 3))
-    part_tallies = np.zeros((parts, runs, 3, points))
-
-    def descend_parts(begin: int, end: int) -> None:
-        room, own = np.empty((BLOCK, U.shape[1]), np.float32), np.empty((BLOCK, r), np.float32)
-        starts, whole = np.empty(points + 1, np.uint32), np.empty((3, BLOCK), np.uint32)
-        real = np.empty((3, BLOCK), np.float32)
-        for part in range(begin, end):
-            descend_part(
-                U, bounds[part], bounds[part + 1], *runs_of, partial[part], touched[part], part_tallies[part],
-                part_products[part], room, own, starts, whole, real,
-            )  # fmt: skip
-
-    on_threads(descend_parts, parts)
-    np.sum(part_products, axis=0, out=products)
-    np.sum(part_tallies, axis=0, out=tallies)
-    on_threads(lambda begin, end: _add_parts(partial, touched, S, begin, end), runs * points)

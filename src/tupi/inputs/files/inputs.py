@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from tupi.runtime.errors import InputError
 
 DUPLICATES = (None, "mean", "first", "last")
 Array = NDArray[Any]
+Reading = Callable[[str, float], None]  # told which file is read next, and which share of all of them was before
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class InputFiles:
         """All files, as they were named."""
         return [path for path in (self.scores, self.labels, self.pairs, *self.features.values()) if path]
 
-    def read(self, task: str = "ranking") -> Inputs:
+    def read(self, task: str = "ranking", progress: Reading | None = None) -> Inputs:
         """Read them all, see `read_inputs`."""
         return read_inputs(
             self.scores,
@@ -72,6 +74,7 @@ class InputFiles:
             self.duplicates,
             self.group,
             self.pairs,
+            progress,
         )
 
 
@@ -156,6 +159,7 @@ def read_inputs(
     duplicates: str | None = None,
     group: str | None = None,
     pairs: str | Path | None = None,
+    progress: Reading | None = None,
 ) -> Inputs:
     """Read predictions, features and labels, and put their rows in the order of the predictions.
 
@@ -190,12 +194,16 @@ def read_inputs(
         None takes the queries of a LETOR file among them.
     pairs : path, optional
         Comparisons beside the values of ``labels``.
+    progress : callable, optional
+        Told of each table before it is read: its path, and which share of the bytes of all tables was read by then.
     """
     if duplicates not in DUPLICATES:
         raise InputError(f"duplicates: found {duplicates!r}; accepted: None, 'mean', 'first' or 'last'.")
-    base = Sheet.read("predictions", scores) if is_table(scores) else None
-    sheets = {name: Sheet.read(f"features {name}", path) for name, path in features.items() if is_table(path)}
-    known = Sheet.read("labels", labels) if labels is not None and is_table(labels) else None
+    named = {"predictions": scores} | {f"features {name}": path for name, path in features.items()}
+    named |= {} if labels is None else {"labels": labels}
+    tables = _read_tables({role: path for role, path in named.items() if is_table(path)}, progress)
+    base, known = tables.pop("predictions", None), tables.pop("labels", None)
+    sheets = {role.removeprefix("features "): sheet for role, sheet in tables.items()}
     group, grouping = _grouping(group, [base, *sheets.values()])
     sheets = {
         name: _without_columns(sheet, (group, RELEVANCE, QUERY) if sheet.is_letor else (group,))
@@ -243,6 +251,18 @@ def read_inputs(
         None if grouping is None else _groups(str(group), grouping, items),
         group,
     )
+
+
+def _read_tables(paths: Mapping[str, str | Path], progress: Reading | None) -> dict[str, Sheet]:
+    """Return the tables in some files, by what they hold."""
+    sizes = {role: os.path.getsize(path) if os.path.isfile(path) else 0 for role, path in paths.items()}
+    read, all_of_them, tables = 0, sum(sizes.values()), {}
+    for role, path in paths.items():
+        if progress is not None:
+            progress(str(path), read / max(all_of_them, 1))
+        tables[role] = Sheet.read(role, path)
+        read += sizes[role]
+    return tables
 
 
 def _grouping(group: str | None, sheets: Sequence[Sheet | None]) -> tuple[str | None, Sheet | None]:

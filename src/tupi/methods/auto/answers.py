@@ -33,6 +33,11 @@ from tupi.methods.auto.labelfree import LabelFree, unit
 
 NEW = Blend(1.0, 0.0, 0.0)  # what the process says, as it is
 INITIAL, LABEL_FREE = Blend(0.0, 1.0, 0.0), Blend(0.0, 0.0, 1.0)
+LABELS_OF_SPREAD = 5.0  # as how many labels it counts that the process knows how large its errors are
+USUAL, UNUSUAL = (
+    1.1,
+    1.5,
+)  # times the greatest deviation that is expected: values as they are, and half as normal scores
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
 
@@ -126,7 +131,8 @@ class Answer(ABC):
 
     def share(self, blend: Blend, probability: float) -> float:
         """Return how much of a blend to take in place of the initial predictions, given the probability of a gain."""
-        return weight_of(probability, self.problem.promise)
+        wrong = wrong_before(self.gain(blend), self.n_used)
+        return weight_of(probability, self.problem.promise, wrong, self.n_used)
 
     def confirmation(self) -> float:
         """Return the probability that the labels belong to the items."""
@@ -145,6 +151,12 @@ class Answer(ABC):
     def honesty(self) -> float:
         """Return how much of what labels ask for the process followed, as far as it took some of them for wrong."""
         return 1.0
+
+    def _spread_of_errors(self, z: Array) -> float:
+        """Return by how much errors of labels left out exceed what the process says, as far as so many labels tell."""
+        errors = (self.fused.left_out.held_out[:, 0] - z) / self.fused.left_out_deviations()
+        square = float(errors @ errors + LABELS_OF_SPREAD) / (len(z) + LABELS_OF_SPREAD)
+        return max(square, 1.0) ** 0.5
 
     def uncertainty(self) -> Kept:
         """Return the standard deviation of a label of each item; without values, in the units of the predictions."""
@@ -203,10 +215,12 @@ class ScoreAnswer(Answer):
         """Return the gain in pairwise accuracy; ``new`` are differences that the process predicts within pairs."""
         before, after = self._differences(blend, first, second, new)
         groups = None if self.fused.groups is None else self.fused.groups[first]
-        weights = None
-        if (sure := self.fused.weights) is not None:  # a difference is as sure as its two values
-            weights = sure[first] * sure[second] / (sure[first] + sure[second])
-        return pair_gain(before, after, first, second, len(self.fused.labelled.base), groups, weights)
+        return pair_gain(before, after, first, second, len(self.fused.labelled.base), groups, self._sure(first, second))
+
+    def _sure(self, first: Positions, second: Positions) -> Array | None:
+        """Return how much each pair tells; None if all tell alike. A difference is as sure as its two values."""
+        sure = self.fused.weights
+        return None if sure is None else sure[first] * sure[second] / (sure[first] + sure[second])
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,9 +243,22 @@ class OrderAnswer(ScoreAnswer):
 
 @dataclass(frozen=True, eq=False)
 class RankingAnswer(OrderAnswer):
-    """Scores from values; ``values`` are the labels."""
+    """Scores from values.
+
+    Attributes
+    ----------
+    values, learned : ndarray of shape (m,)
+        The labels, and what was learned of them, see `tupi.methods.auto.fitting.scales_of`.
+    """
 
     values: Array
+    learned: Array
+
+    @cached_property
+    def units(self) -> tuple[float, float]:
+        """Slope and height of the line by which what is learned predicts values."""
+        level, weights = units_of(self.values, self.fused.weights)[0], self.fused.weights
+        return float(np.average(self.learned * (self.values - level), weights=weights)), level
 
     def _pairs(self) -> tuple[Positions, Positions, Array]:
         """Return all pairs of different labels."""
@@ -253,13 +280,13 @@ class RankingAnswer(OrderAnswer):
         """Return what the process expects, in the units of the labels; nothing if these are relative to groups."""
         if self.scale.groups is not None and not self.scale.groups.levels:
             return None
-        level, deviation = units_of(self.values, self.fused.weights)
-        return self.problem.home.each(in_units, self.answers, scale=deviation, shift=level)
+        return self.problem.home.each(in_units, self.answers, scale=self.units[0], shift=self.units[1])
 
     def left_out_errors(self, blend: Blend) -> Array:
         """Return the errors of the process; scores have no units in which those of a blend could be told."""
-        z = standardised(self.values, self.fused.weights)
-        return np.abs(self.fused.left_out.held_out[:, 0] - z) / self.fused.left_out_deviations()
+        slope, height = self.units
+        errors = np.abs(slope * self.fused.left_out.held_out[:, 0] + height - self.values)
+        return errors / (self.fused.left_out_deviations() * self._unit())
 
     def left_out(self, blend: Blend) -> Array:
         """Return scores, in the input's scale as all others."""
@@ -269,7 +296,7 @@ class RankingAnswer(OrderAnswer):
         )
 
     def _unit(self) -> float:
-        return units_of(self.values, self.fused.weights)[1]
+        return self.units[0] * self._spread_of_errors(self.learned)
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,7 +357,8 @@ class RegressionAnswer(Answer):
         return self.at_labels(coefficients)[:, 0] * self.scale.scale[0] + self.scale.shift[0]
 
     def _unit(self) -> float:
-        return units_of(self.values, self.fused.weights)[1]
+        z = standardised(self.values, self.fused.weights)
+        return units_of(self.values, self.fused.weights)[1] * self._spread_of_errors(z)
 
 
 @dataclass(frozen=True, eq=False)
@@ -352,9 +380,15 @@ class ComparisonAnswer(OrderAnswer):
         ones among k has variance 1 / 4k by chance, and so arctanh of that correlation, sin(pi (share - 1/2)), has
         pi^2 / 4k: that of 4k / pi^2 + 3 values, see `tupi.methods.auto.guard.confirmation`.
         """
-        right = np.mean(0.5 * (1 + np.sign(self.fused.differences)))
-        k = min(len(self.fused.judged), len(self.fused.labelled.base))
+        worth = self._sure(self.higher, self.lower)
+        right = np.average(0.5 * (1 + np.sign(self.fused.differences)), weights=worth)
+        k = min(worth.sum() ** 2 / (worth**2).sum(), len(self.fused.labelled.base))
         return float(np.sin(np.pi * (right - 0.5))), 4 * k / np.pi**2 + 3
+
+    def _sure(self, first: Positions, second: Positions) -> Array:
+        """Return what the answer about each pair that judges is worth: those of raters who guess judge nothing."""
+        assert self.fused.answers is not None
+        return self.fused.answers.value[self.fused.judged]
 
     def rater_errors(self) -> dict[str, float] | None:
         """Return the share of wrong answers of each rater who has a name."""
@@ -364,9 +398,13 @@ class ComparisonAnswer(OrderAnswer):
         return dict(zip(self.raters.tolist(), self.fused.answers.flips.tolist(), strict=True))
 
     def honesty(self) -> float:
-        """Return (1 - 2e)^3, with e the share of wrong answers: random ones are taken for such, and change little."""
+        """Return (1 - 2e)^3, with e the share of wrong answers: random ones are taken for such, and change little.
+
+        Answers count by what they are worth, so that raters who guess do not make the others' answers doubtful.
+        """
         assert self.fused.answers is not None
-        return float(np.mean(self.fused.answers.value) ** 1.5)
+        worth = self.fused.answers.value
+        return float(np.average(worth, weights=worth) ** 1.5)
 
 
 def units_of(values: Array, weights: Array | None) -> tuple[float, float]:

@@ -9,10 +9,11 @@ An item has a prediction f and rows of views. What comes back for it is one expl
 3. **The label-free answer** (`tupi.methods.auto.labelfree`): the average of f over alike items, shrunk towards f by the
    share of signal in their difference, which views that are left out in turn reveal (`tupi.methods.auto.signal`).
    Without labels that is all, and f itself where the views give no good reason to move it.
-4. **What labels add** (`tupi.methods.auto.fitting`): a Gaussian process around the label-free answer, whose kernels
-   (`tupi.methods.auto.kernels`) are made of f, of the anchors and of the views' own columns. Beside it stand a plain
-   process of f and the views alone, for tables whose items form no groups, and with labels enough trees
-   (`tupi.methods.auto.trees`).
+4. **What labels add** (`tupi.methods.auto.fitting`): values are learned under many explicit hypotheses at once
+   (`tupi.methods.auto.hypotheses`), which say how far labels follow the predictions, and whether the rest is shared by
+   alike items or a plain function of the views' own columns (`tupi.methods.auto.kernels`). With labels enough trees
+   (`tupi.methods.auto.trees`) have a part. Classes and comparisons are learned by one Gaussian process
+   (`tupi.methods.auto.process`, `tupi.methods.auto.preferences`).
 5. **The guard** (`tupi.methods.auto.guard`): labels that were left out say whether they belong to the items at all, and
    how likely the new predictions are better; new predictions, label-free answer and f are blended accordingly
    (by kind of label, `tupi.methods.auto.answers` and `tupi.methods.auto.class_answers`).
@@ -39,13 +40,13 @@ from tupi.embedding.prepared import Prepared
 from tupi.embedding.relevance import Relations
 from tupi.inputs.labels import Labels, Values, relabel, subset
 from tupi.inputs.new_items import Known
-from tupi.methods.auto.answers import INITIAL, NEW, Answer, ComparisonAnswer, RegressionAnswer
+from tupi.methods.auto.answers import INITIAL, NEW, Answer, RegressionAnswer
 from tupi.methods.auto.class_answers import without_labels
-from tupi.methods.auto.design import suggest_first, suggest_items, suggest_pairs
+from tupi.methods.auto.design import suggest_first, suggest_next
 from tupi.methods.auto.fitting import fitted
 from tupi.methods.auto.fused import based_on
 from tupi.methods.auto.guard import LEAST_CONFIRMED, Blend
-from tupi.methods.auto.items import Scale
+from tupi.methods.auto.items import Scale, scale_of
 from tupi.methods.auto.labelfree import LABEL_FREE, LabelFree, label_free, view_relations
 from tupi.methods.auto.model import mixture_of, model_of
 from tupi.methods.auto.reasons import Explanation
@@ -71,7 +72,7 @@ Positions = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class Auto(Method):
-    """Everything automatic: averages over alike items without labels, a guarded Gaussian process with them.
+    """Everything automatic: averages over alike items without labels, and guarded Gaussian processes with them.
 
     Labels are values or pairs. Of more than 2,000 labelled items (fewer beyond 67,000 items, but at least 200) a part
     is used, evenly spread over their values.
@@ -95,16 +96,14 @@ class Auto(Method):
     def fit(self, prepared: Prepared, labels: Labels | None, watch: Watch | None = None) -> Fit:
         """Return better columns, and say whether labels were used."""
         found = self.in_memory(prepared, labels, watch)
-        useful = None if labels is None else subset(labels, prepared.items)
-        chosen = Smooth.name if useful is None else Fuse.name
-        return replace(found, params={"chosen": chosen} | found.params, notes=(why(labels, useful) + found.notes[0],))
+        chosen = Smooth.name if found.gain is None else Fuse.name
+        return replace(found, params={"chosen": chosen} | found.params, notes=(why(labels, found) + found.notes[0],))
 
     def in_memory(self, prepared: Prepared, labels: Labels | None, watch: Watch | None) -> Fit:
         """Return better columns of a problem in this process."""
         problem, f, scale = prepared.problem, prepared.f, scale_of(prepared)
         useful = None if labels is None else subset(labels, prepared.items)
-        # Fits to some of the labels only judge; suggestions are for a person.
-        suggest = labels is problem.labels
+        suggest = labels is problem.labels  # fits to some of the labels only judge; suggestions are for a person
         with one_blas_thread():  # several would round differently, and the answer must not depend on how many there are
             base = label_free_of(prepared)
             veto = None if prepared.veto is None else partial(prepared.veto, problem)
@@ -114,7 +113,9 @@ class Auto(Method):
         joined: Callable[[Any], Array] = base.home.joined
         uncertainty, expected = found.uncertainty, found.expected
         columns = f if found.columns is None else scale.both(joined(found.columns))
-        how = partial(mixture_of, base, scale, answer, blend) if found.columns is not None else _nothing
+        how: Callable[[], Any] = (
+            partial(mixture_of, base, scale, answer, blend) if found.columns is not None else lambda: None
+        )
         return replace(
             found,
             columns=columns,
@@ -191,13 +192,6 @@ class Auto(Method):
         }
         made = describe_labels(answer, labels, (blend, probability, confirmed), changed, self.guard, against)
 
-        def suggested() -> Positions:
-            with one_blas_thread():
-                if isinstance(answer, ComparisonAnswer):
-                    asked = answer.rows[np.column_stack([answer.higher, answer.lower])]
-                    return suggest_pairs(base, answer.fused, asked, scale.groups)
-                return suggest_items(base, answer.fused, answer.fused.noise, answer.rows)
-
         def left_out_pairs() -> tuple[Positions, Positions, Array] | None:
             pairs = answer.left_out_pairs(judged)
             return None if pairs is None else (answer.rows[pairs[0]], answer.rows[pairs[1]], pairs[2])
@@ -212,7 +206,7 @@ class Auto(Method):
             uncertainty=cast(Any, answer.uncertainty),
             expected=cast(Any, answer.expected()),
             left_out_errors=answer.left_out_errors(blend),
-            suggested=suggested if suggest else None,
+            suggested=partial(suggest_next, answer) if suggest else None,
             left_out=None if left_out is None else (items[answer.rows], left_out),
             left_out_pairs=left_out_pairs,
             calibrated=isinstance(answer, RegressionAnswer) and changed,
@@ -230,7 +224,7 @@ class Auto(Method):
             [],
             [],
             (f"{describe_views(base, names)} {describe_share(base)}{sure}",),
-            suggested=(lambda: suggest_first(base)) if suggest else None,
+            suggested=partial(suggest_first, base) if suggest else None,
             calibrated=scale.task == "regression" and base.moves,
         )
 
@@ -259,10 +253,6 @@ class Smooth(Method):
         return replace(found, params={name: value for name, value in found.params.items() if name != "guard"})
 
 
-def _nothing() -> None:
-    """Return how columns come about of predictions that stay as they are."""
-
-
 def label_free_of(prepared: Prepared) -> LabelFree:
     """Return the label-free answer of a problem in this process, computed once."""
     views, items = prepared.problem.views, prepared.items
@@ -282,12 +272,6 @@ def label_free_of(prepared: Prepared) -> LabelFree:
     )
 
 
-def scale_of(prepared: Prepared) -> Scale:
-    """Return what the predictions are; of two classes' probabilities, what those of the second are."""
-    groups = None if prepared.problem.groups is None else prepared.problem.groups.among(prepared.items)
-    return Scale.of(prepared.problem, prepared.scale, prepared.shift, groups)
-
-
 def relations_of(prepared: Prepared) -> Relations:
     """Return what a sample says about each view, by the test that decides which views count."""
 
@@ -303,18 +287,9 @@ def relations_of(prepared: Prepared) -> Relations:
 
 
 def steps_of(base: LabelFree, columns: Sequence[Any], sampled: Sequence[Array], watch: Watch | None) -> list[Step]:
-    """Return two steps, f and the answer, weighted by what each view explains in either.
+    """Return two steps, f and the answer, weighted by what each view explains in either; show them to who watches.
 
-    Parameters
-    ----------
-    base : LabelFree
-        The problem.
-    columns : sequence
-        The columns of all items, before and after.
-    sampled : sequence of ndarray
-        Those of the items in the sample.
-    watch : callable, optional
-        Called with each step.
+    Columns of all items, and of the sample's, come before and after.
     """
     unknown = np.full(base.home.n_views, np.nan)
     steps = [
@@ -327,9 +302,9 @@ def steps_of(base: LabelFree, columns: Sequence[Any], sampled: Sequence[Array], 
     return steps
 
 
-def why(labels: Labels | None, useful: Labels | None) -> str:
+def why(labels: Labels | None, found: Fit) -> str:
     """Return a sentence on why labels were used, or not."""
-    if useful is not None:
+    if found.gain is not None:
         return "Method 'fuse' was chosen, because there are labels. "
     why = "there are no labels" if labels is None else "no two labelled items with features differ in their label"
     return f"Method 'smooth' was chosen, because {why}. "
@@ -339,20 +314,25 @@ def describe_views(base: LabelFree, names: list[str]) -> str:
     """Return sentences on which views were used."""
     found = base.relations
     direct = len(found.related) - len(found.through)
-    said = f"{direct} of {len(names)} {_view(len(names))} {'depends' if direct == 1 else 'depend'} on the predictions."
+    view = "view" if len(names) == 1 else "views"
+    said = f"{direct} of {len(names)} {view} {'depends' if direct == 1 else 'depend'} on the predictions."
     for numbers, one, several in (
-        (found.through, "does not, but depends on a view that does", "do not, but depend on a view that does"),
-        (base.layout.rest, "shows no relation to them", "show no relation to them"),
-        (found.copies, "repeats the predictions or another view", "repeat the predictions or other views"),
+        (
+            found.through,
+            "View {} does not, but depends on a view that does",
+            "Views {} do not, but depend on a view that does",
+        ),
+        (base.layout.rest, "View {} shows no relation to them", "Views {} show no relation to them"),
+        (
+            found.copies,
+            "View {} repeats the predictions or another view",
+            "Views {} repeat the predictions or other views",
+        ),
     ):
         if numbers:
             listed = ", ".join(names[k] for k in numbers[:5]) + (", ..." if len(numbers) > 5 else "")
-            said += f" {_view(len(numbers)).capitalize()} {listed} {one if len(numbers) == 1 else several}."
+            said += f" {(one if len(numbers) == 1 else several).format(listed)}."
     return said
-
-
-def _view(count: int) -> str:
-    return "view" if count == 1 else "views"
 
 
 def describe_share(base: LabelFree) -> str:
@@ -375,6 +355,18 @@ def describe_share(base: LabelFree) -> str:
     return f"Without labels {why}, and the predictions stay as they are."
 
 
+def _learners(answer: Answer) -> str:
+    """Return in words how much of what was learned is by what."""
+    plain, trees = (round(100 * share) for share in (answer.fused.plain_share, answer.fused.forest_share))
+    learners = {
+        "by what alike items have in common": 100 - plain - trees,
+        "by a plain regression on the predictions and the columns of the views": plain,
+        "by decision trees": trees,
+    }
+    *first, last = (f"{share}% {learner}" for learner, share in learners.items() if share)
+    return f"{', '.join(first)} and {last}" if first else last.split("% ", 1)[1]
+
+
 def describe_labels(
     answer: Answer,
     labels: Labels,
@@ -391,14 +383,7 @@ def describe_labels(
     kind = "labels" if isinstance(labels, Values) else "comparisons"
     given = len(labels.values) if isinstance(labels, Values) else len(labels.higher)
     used = f"{answer.n_used:,} {kind}" if answer.n_used == given else f"{answer.n_used:,} of {given:,} {kind}"
-    plain, trees = (round(100 * share) for share in (answer.fused.plain_share, answer.fused.forest_share))
-    learners = {
-        "by a plain regression on the predictions and the columns of the views": plain,
-        "by decision trees": trees,
-    }
-    others = [f"{share}% {learner}" for learner, share in learners.items() if share]
-    shares = f", {100 - plain - trees}% of them by a Gaussian process"
-    by = f"{shares}, {' and '.join(others)}" if others else " by a Gaussian process"
+    by = " by a Gaussian process" if answer.fused.average is None else f": {_learners(answer)}"
     said = f"New predictions were learned from {used}{by}. "
     if guard and confirmed < LEAST_CONFIRMED:  # labels that are left aside say nothing of a gain
         instead = "the answer without labels" if changed else "the initial predictions"
@@ -406,8 +391,9 @@ def describe_labels(
             f"But the {kind} agree with the predictions and the views no better than chance would; do their ids match "
             f"those of the predictions? They were left aside, and {instead} came back."
         )
+    sure = "a probability above 0.99" if probability > 0.99 else f"probability {probability:.2f}"
     said += (
-        f"They are better than the initial ones with probability {probability:.2f}, by the {kind} that were left out "
+        f"They are better than the initial ones with {sure}, by the {kind} that were left out "
         "and by what such views usually gain. "
     )
     if not guard:
@@ -416,4 +402,5 @@ def describe_labels(
         return said + against
     if not changed:
         return said + "That is no credible gain, so the initial predictions stay as they are."
-    return said + f"They make up {100 * blend.new:.0f}% of what came back."
+    whole = round(100 * blend.new) == 100
+    return said + ("They are what came back." if whole else f"They make up {100 * blend.new:.0f}% of what came back.")

@@ -8,11 +8,13 @@ from scipy.special import expit
 
 from tupi.embedding.relevance import evenly
 from tupi.inputs.groups import Groups
+from tupi.methods.auto.answers import Answer, ComparisonAnswer
 from tupi.methods.auto.fused import Fused, Linear, Process
 from tupi.methods.auto.kernels import kernels, pick_features
 from tupi.methods.auto.labelfree import LabelFree
 from tupi.methods.auto.preferences import SCALE
 from tupi.methods.auto.process import LOG_PRIOR_NOISE, LeftOut
+from tupi.runtime.threads import one_blas_thread
 
 POOL, PAIR_POOL = 500, 300  # items among which suggestions are looked for
 N_SUGGESTED = 100
@@ -33,6 +35,15 @@ def suggest_first(problem: LabelFree) -> Positions:
     )
     unseen = Fused(found, process, [np.zeros((m, m))], 0.0, LeftOut.nothing(), np.empty(0), np.empty(0, np.int64))
     return suggest_items(problem, unseen, float(np.exp(LOG_PRIOR_NOISE)), np.empty(0, np.int64))
+
+
+def suggest_next(answer: Answer) -> Positions:
+    """Return the items, or the pairs of items, to ask for next, given what the labels made of the problem."""
+    with one_blas_thread():
+        if isinstance(answer, ComparisonAnswer):
+            asked = answer.rows[np.column_stack([answer.higher, answer.lower])]
+            return suggest_pairs(answer.problem, answer.fused, asked, answer.scale.groups)
+        return suggest_items(answer.problem, answer.fused, answer.fused.noise, answer.rows)
 
 
 def suggest_items(problem: LabelFree, fused: Fused, noise: float, labelled: Positions) -> Positions:

@@ -1,14 +1,9 @@
 """From labels of any kind to an answer: which of them are used, what is fitted to them, and who judges it.
 
-Three experts may speak. The process (`tupi.methods.auto.process`, or for comparisons `tupi.methods.auto.preferences`)
-stands on the label-free answer and the graph. Beside it stands what wins on ordinary tables, where items form no
-clusters. The *plain* process has the views' own kernels only, and much is expected of them: y = b0 f + constant + a
-linear and a smooth function of the views + noise. Its linear part is ridge regression on [f, H] with a penalty by
-marginal likelihood, started from f. Neither graph nor label-free answer has a part in it. The third expert are trees
-(`tupi.methods.auto.trees`), which take part with labels enough to grow them.
-
-Left-out labels say how much of each to take (`tupi.methods.auto.guard.mean_shares`); before any label, less of both the
-fewer of f's deviations from its neighbours are signal, since there the process with its graph is at home.
+Values are learned under many hypotheses at once (`tupi.methods.auto.hypotheses`), some of which stand on averages over
+alike items and some on the views' own columns alone, which is what wins on ordinary tables. With labels enough trees
+(`tupi.methods.auto.trees`) are mixed in, as far as labels that were left out say (`mean_shares` in `guard.py`).
+Classes and comparisons are learned by one process each (`tupi.methods.auto.process`, `tupi.methods.auto.preferences`).
 """
 
 from __future__ import annotations
@@ -19,28 +14,26 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import entr
+from scipy.special import entr, ndtri
 
-from tupi.embedding.relevance import evenly
+from tupi.embedding.relevance import evenly, normal_quantiles
 from tupi.inputs.groups import relative_labels
 from tupi.inputs.labels import Labels, Pairs, labelled_items
 from tupi.methods.auto import trees
 from tupi.methods.auto.answers import Answer, ComparisonAnswer, RankingAnswer, RegressionAnswer, standardised
 from tupi.methods.auto.class_answers import CLASS_SHIFT, BinaryAnswer, ClassAnswer, label_free_chances
-from tupi.methods.auto.fused import Chances, Fused, Linear, Process, expected
+from tupi.methods.auto.fused import Average, Chances, Fused, Linear, Process, expected, line_of
 from tupi.methods.auto.guard import mean_shares
+from tupi.methods.auto.hypotheses import FEW, REVERSAL, Known, averaged, hypotheses
 from tupi.methods.auto.items import Scale
 from tupi.methods.auto.kernels import Features, Kernels, kernels, pick_features
 from tupi.methods.auto.labelfree import LabelFree
 from tupi.methods.auto.preferences import Answers, fit_preferences, left_out_comparisons
 from tupi.methods.auto.process import (
     CHOOSING_LABELS,
-    FEW,
     FOLDS,
     JITTER,
-    PRIOR_SD,
     LeftOut,
-    LogPrior,
     Model,
     judged_apart,
     labelled_model,
@@ -51,15 +44,15 @@ from tupi.methods.auto.process import (
 MAX_LABELS = 2000  # more are thinned out: systems of so many equations still take seconds
 MAX_ENTRIES = 1 << 27  # of a kernel between all items and the labelled ones: half a gigabyte
 MAX_JUDGED = 500  # comparisons that judge the gain
-REVERSAL = 7.0  # log odds by which the labels must say so: whoever reverses a ranking had better be sure
 LEAST_SLOPE = 0.25  # of the expected one: what labels that say so with less certainty are allowed
-LEAST_LABELS = 8  # fewer tell nothing of which expert errs less
-LOG_PRIOR_F = -2.0  # log variance of f's slope around the expected one
-LOG_PRIOR_LINEAR, LOG_PRIOR_SMOOTH = -1.0, -2.0  # of related views: expected to explain 37 and 14 per cent
-UNRELATED = -1.0  # added to both for unrelated ones
-MOST_SHARE, LEAST_SHARE = 0.5, 0.05  # expected share of the expert if all of f's deviations are signal, and if none is
 LEAST_FOR_TREES = 40  # labels: fewer grow trees that say little
-LEAST_OF_TREES = 0.03  # share below which trees are left out
+LEAST_FOR_SCALES, USUAL = (
+    5,
+    1.1,
+)  # labels that tell of a scale, and times the deviation that is expected of the greatest
+PREFERRED = 1.0  # log odds of values as they are
+LEAST_NOISE = 0.005  # of the labels' variance, for how sure predictions are: kernels are never quite right
+EXPECTED_OF_TREES, LEAST_OF_TREES = 0.35, 0.03  # their share before any label, and that below which they are left out
 Positions = NDArray[np.int64]
 Array = NDArray[np.float64]
 
@@ -83,15 +76,44 @@ def fitted(base: LabelFree, labels: Labels, scale: Scale) -> Answer:
     if scale.task == "classification" and len(scale.scale) > 1:
         chances = label_free_chances(base, scale)
         z = (np.eye(len(chances.unit))[values.astype(np.int64)] - chances.frequency) / chances.unit
-        fused = fit_values(base, labelled, z, chances, CLASS_SHIFT, weights=weights)
+        fused = fit_classes(base, labelled, z, chances, weights)
         return ClassAnswer(base, scale, fused, len(values), rows, values.astype(np.int64), chances)
-    z = standardised(values, weights)[:, None]
-    kinds = {"regression": RegressionAnswer, "ranking": RankingAnswer, "classification": BinaryAnswer}
-    kind: Any = kinds[scale.task]
     groups = None if labels.groups is None else np.unique(labels.groups[used], return_inverse=True)[1]
     levels = scale.groups is None or scale.groups.levels
-    fused = with_experts(base, fit_values(base, labelled, z, groups=groups, levels=levels, weights=weights), z)
+    best: tuple[float, Array, Fused] | None = None
+    for z, stretched in scales_of(values, weights)[: None if scale.task == "ranking" else 1]:
+        fused = fit_values(base, labelled, z, groups, levels, weights)
+        assert fused.average is not None
+        likely = fused.average.hypotheses.evidence + stretched
+        if best is None or likely > best[0]:
+            best = likely, z, fused
+    assert best is not None
+    fused = with_trees(best[2], best[1])
+    if scale.task == "ranking":
+        return RankingAnswer(base, scale, fused, len(values), rows, values, best[1])
+    kind: Any = RegressionAnswer if scale.task == "regression" else BinaryAnswer
     found: Answer = kind(base, scale, fused, len(values), rows, values)
+    return found
+
+
+def scales_of(values: Array, weights: Array | None = None) -> list[tuple[Array, float]]:
+    """Return scales on which a ranking may learn values, mean 0 and deviation 1, and the log of how they stretch them.
+
+    Only the order counts in the end. Among prices, a few that are many times the others would be nearly all that a
+    process sees. So where the greatest deviation exceeds what a normal distribution has, the sum of values and of their
+    normal scores is a second scale. Values of density p(y) become ones of density p(y) / stretch, so that likelihoods
+    on both scales can be compared once the logarithms of the stretches are added; p is estimated by Gaussian kernels.
+    """
+    z, m = standardised(values, weights), len(values)
+    found = [(z, PREFERRED)]
+    if weights is None and m >= LEAST_FOR_SCALES and np.abs(z).max() > USUAL * ndtri(1 - 0.5 / m):
+        scores = normal_quantiles(values[:, None])[:, 0]
+        spread = (z + scores).std()
+        width = 1.06 * min(1.0, np.subtract(*np.quantile(z, [0.75, 0.25])) / 1.34 + 1e-6) * m**-0.2
+        some = evenly(m, CHOOSING_LABELS)
+        density = np.mean(np.exp(-0.5 * ((z[some, None] - z) / width) ** 2), axis=1) / (width * np.sqrt(2 * np.pi))
+        stretch = (1 + density * np.sqrt(2 * np.pi) * np.exp(0.5 * scores[some] ** 2)) / spread
+        found.append(((z + scores) / spread, float(np.log(stretch).sum())))
     return found
 
 
@@ -133,13 +155,11 @@ def fit_values(
     problem: LabelFree,
     labelled: Features,
     z: Array,
-    mean: Chances | None = None,
-    constant: float = 1.0,
     groups: Positions | None = None,
     levels: bool = True,
     weights: Array | None = None,
 ) -> Fused:
-    """Fit the process to values.
+    """Return what values make of all hypotheses together.
 
     Parameters
     ----------
@@ -147,12 +167,8 @@ def fit_values(
         The problem without labels.
     labelled : Features
         Labelled items.
-    z : ndarray of shape (m, c)
+    z : ndarray of shape (m,)
         Their labels, mean 0 and deviation 1.
-    mean : Chances, optional
-        The mean function; by default the label-free answer with the slope that is expected.
-    constant : float
-        Prior variance of a shift.
     groups : ndarray of shape (m,), optional
         The group of each labelled item, by which labels are left out.
     levels : bool
@@ -161,33 +177,71 @@ def fit_values(
         As how many answers each label counts.
     """
     found = kernels(problem, labelled)
-    columns, shared = found.of_columns(labelled), found.within()
-    answers = columns[:, 0].T
-    some = evenly(len(z), int(CHOOSING_LABELS / z.shape[1] ** (1 / 3)))  # outputs agree on variances
-
-    def fitted(columns: Array, residuals: Array) -> tuple[Model, Array, Any]:
-        model = labelled_model(columns, shared, found.prior, constant, None if levels else groups, weights)
-        v = model.among(some).most_likely(residuals[some])
-        return model, v, posterior(model, v, residuals)
-
-    function = expected(problem.columns[:, 0], answers) if mean is None else mean
-    residuals = z - function(labelled.base)
-    model, v, after = fitted(columns, residuals)
-    if isinstance(function, Linear) and (against := _against(answers, v[0], after.duals)).any():
-        held, held_columns = _held(found, columns, against)
-        held_mean = Linear(np.where(against[:, None], LEAST_SLOPE, 1.0) * function.coefficients)
-        rest = z - held_mean(labelled.base)
-        held_model, v_held, held_after = fitted(held_columns, rest)
-        odds = held_model.among(some).minus_log_posterior(np.log(v_held), rest[some])[0]
-        odds -= model.among(some).minus_log_posterior(np.log(v), residuals[some])[0]
-        if len(z) < FEW or odds < REVERSAL:
-            found, columns, function, residuals = held, held_columns, held_mean, rest
-            model, v, after = held_model, v_held, held_after
-    process = Process(function, found.columns, 0, columns, v[:-1], after.duals, constant if levels else 0.0)
-    left_out = judged_apart(model, after, z, z - residuals, groups)
+    found = replace(found, columns=np.concatenate([found.columns, problem.unit(problem.only(0))[:, None]], axis=1))
+    columns, shared, m = found.of_columns(labelled), found.within(), len(z)
+    together = np.ones((m, m)) if levels or groups is None else np.equal.outer(groups, groups).astype(float)
+    known = Known(columns[0], shared, together, np.ones(m) if weights is None else weights, z)
+    layout, q = problem.layout, columns.shape[1]
+    tried = hypotheses(columns[0], 1 - problem.share.c, len(found.tables), bool(layout.related), bool(layout.rest))
+    apart = groups if groups is not None and groups.max() > 1 else None
+    after, duals, left_out = averaged(known, tried, apart)
+    shares, constant = after.shares, 1.0 if levels else 0.0
+    # Columns and the shift are linear in the base columns; so is the mean function.
+    slopes = np.einsum("h,hq,qm,hm->q", shares, after.variances[:, :q], columns[0], duals, optimize=True)
+    line = line_of(shares @ after.slopes, found.columns, columns).coefficients + np.einsum(
+        "q,cqk->ck", slopes, found.columns
+    )
+    line[:, 0] += constant * (shares @ duals.sum(axis=1))
+    of_kernels = np.einsum("h,hp,hm->pm", shares, after.variances[:, q:], duals)
+    average = Average(line, [one[:, None] for one in of_kernels], after)
+    # One process with the mean of all variances says how sure that is.
+    function = expected(problem.columns[:, 0], columns[:, 0].T)
+    v, noise = shares @ after.variances, float(shares @ after.noise) + LEAST_NOISE
+    model = labelled_model(columns, shared, found.prior, groups=None if levels else groups, weights=weights)
+    one = posterior(model, np.append(v, noise), (z - function(labelled.base)[:, 0])[:, None])
+    process = Process(function, found.columns, 0, columns, v, one.duals, constant)
     nothing = np.empty(0, np.int64)
+    return Fused(
+        found,
+        process,
+        list(one.inverses),
+        noise,
+        left_out,
+        np.empty(0),
+        nothing,
+        groups=groups,
+        weights=weights,
+        average=average,
+        plain_share=float(shares @ after.plain),
+    )
+
+
+def fit_classes(problem: LabelFree, labelled: Features, z: Array, mean: Chances, weights: Array | None = None) -> Fused:
+    """Fit the process to classes.
+
+    Parameters
+    ----------
+    problem : LabelFree
+        The problem without labels.
+    labelled : Features
+        Labelled items.
+    z : ndarray of shape (m, c)
+        Indicators of their classes, in deviations of these.
+    mean : Chances
+        The mean function.
+    weights : ndarray of shape (m,), optional
+        As how many answers each label counts.
+    """
+    found = kernels(problem, labelled)
+    columns, residuals = found.of_columns(labelled), z - mean(labelled.base)
+    model = labelled_model(columns, found.within(), found.prior, CLASS_SHIFT, weights=weights)
+    some = evenly(len(z), int(CHOOSING_LABELS / z.shape[1] ** (1 / 3)))  # outputs agree on variances
+    v = model.among(some).most_likely(residuals[some])
+    after = posterior(model, v, residuals)
+    process = Process(mean, found.columns, 0, columns, v[:-1], after.duals, CLASS_SHIFT)
+    left_out, nothing = judged_apart(model, after, z, z - residuals), np.empty(0, np.int64)
     inverses, noise = list(after.inverses), float(v[-1])
-    return Fused(found, process, inverses, noise, left_out, np.empty(0), nothing, groups=groups, weights=weights)
+    return Fused(found, process, inverses, noise, left_out, np.empty(0), nothing, weights=weights)
 
 
 def fit_pairs(problem: LabelFree, labelled: Features, answers: Answers, groups: Positions | None = None) -> Fused:
@@ -244,41 +298,31 @@ def _held(found: Kernels, columns: Array, outputs: NDArray[np.bool_]) -> tuple[K
     return replace(found, columns=made), at_labels
 
 
-def with_experts(problem: LabelFree, fused: Fused, z: Array) -> Fused:
-    """Return the process's predictions, all and left-out ones, combined with those of the other experts.
+def with_trees(fused: Fused, z: Array) -> Fused:
+    """Return predictions, all and left-out ones, combined with those of trees, if there are labels enough.
 
     Parameters
     ----------
-    problem : LabelFree
-        The problem without labels.
     fused : Fused
-        The process fitted to values, one output.
-    z : ndarray of shape (m, 1)
+        What values made of all hypotheses.
+    z : ndarray of shape (m,)
         The labels.
     """
-    if len(z) < LEAST_LABELS or not fused.labelled.views:
+    if len(z) < LEAST_FOR_TREES or not fused.labelled.views or fused.weights is not None:
         return fused
-    plain, left_out = fit_plain(problem, fused, z)
-    judged = [fused.left_out, left_out]
-    fused = replace(fused, plain=plain)
-    if len(z) >= LEAST_FOR_TREES and fused.weights is None:
-        columns = fused.seen_by_trees(fused.labelled)
-        # As for the process, a group is judged as one without any label would be.
-        dealt = np.arange(len(z)) if fused.groups is None or fused.groups.max() < 2 else fused.groups
-        judged.append(of_trees(trees.left_out(columns, z[:, 0], dealt % FOLDS)))
-    hoped = LEAST_SHARE + (MOST_SHARE - LEAST_SHARE) * problem.share.c
-    sure = np.ones(len(z)) if fused.weights is None else np.sqrt(fused.weights)  # by so much an error counts more
-    shares = mean_shares(np.array([sure * (z[:, 0] - one.held_out[:, 0]) for one in judged]), hoped)
-    if len(judged) > 2 and shares[2] < LEAST_OF_TREES:  # all items would have to meet all trees for next to nothing
-        judged.pop()
-        shares = mean_shares(np.array([sure * (z[:, 0] - one.held_out[:, 0]) for one in judged]), hoped)
-    forest = trees.grow(columns, z[:, 0]) if len(judged) > 2 else None
+    columns = fused.seen_by_trees(fused.labelled)
+    # As for hypotheses, a group is judged as one without any label would be.
+    dealt = np.arange(len(z)) if fused.groups is None or fused.groups.max() < 2 else fused.groups
+    judged = fused.left_out, of_trees(trees.left_out(columns, z, dealt % FOLDS))
+    share = float(mean_shares(np.array([z - one.held_out[:, 0] for one in judged]), EXPECTED_OF_TREES)[1])
+    if share < LEAST_OF_TREES:  # all items would have to meet all trees for next to nothing
+        return fused
     return replace(
         fused,
-        left_out=combined_left_out(judged, z, hoped, sure),
-        plain_share=float(shares[1]),
-        forest=forest,
-        forest_share=float(shares[2]) if forest else 0.0,
+        left_out=combined_left_out(judged, z, EXPECTED_OF_TREES),
+        plain_share=(1 - share) * fused.plain_share,
+        forest=trees.grow(columns, z),
+        forest_share=share,
     )
 
 
@@ -292,35 +336,12 @@ def of_trees(held_out: Array) -> LeftOut:
     return LeftOut(held_out[:, None], each - each.T, each)
 
 
-def fit_plain(problem: LabelFree, fused: Fused, z: Array) -> tuple[Process, LeftOut]:
-    """Return the plain process, and what it says of labelled items without their labels."""
-    labelled, first = fused.labelled, len(fused.kernels.tables)
-    prior = [LOG_PRIOR_F]
-    for views, less in ((problem.layout.related, 0.0), (problem.layout.rest, UNRELATED)):
-        prior.extend([LOG_PRIOR_LINEAR + less, LOG_PRIOR_SMOOTH + less] if views else [])
-    columns = problem.unit(problem.only(0))[:, None]
-    at_labels = np.einsum("cqk,nck->cqn", columns, labelled.base)
-    shared = fused.kernels.within()[first:]
-    expected_of = LogPrior(np.array(prior), np.full(len(prior), PRIOR_SD))
-    constant = fused.process.constant  # none: each group has its own
-    model = labelled_model(
-        at_labels, shared, expected_of, groups=None if constant else fused.groups, weights=fused.weights
-    )
-    mean = expected(columns[:, 0], at_labels[:, 0].T)
-    residuals = z - mean(labelled.base)
-    some = evenly(len(z), CHOOSING_LABELS)
-    v = model.among(some).most_likely(residuals[some])
-    after = posterior(model, v, residuals)
-    plain = Process(mean, columns, first, at_labels, v[:-1], after.duals, constant)
-    return plain, judged_apart(model, after, z, z - residuals, fused.groups)
-
-
-def combined_left_out(judged: Sequence[LeftOut], z: Array, expected: float, sure: Array | None = None) -> LeftOut:
+def combined_left_out(judged: Sequence[LeftOut], z: Array, expected: float) -> LeftOut:
     """Return left-out predictions of the combination, each by shares that its own label had no part in.
 
     These are chosen by the other labels, of which no prediction saw this one either; a pair meets the mean of two.
     """
-    errors = np.array([(z - one.twice) * (1.0 if sure is None else sure[:, None]) for one in judged])
+    errors = np.array([z[:, None] - one.twice for one in judged])
     for one in errors:
         np.fill_diagonal(one, np.nan)
     shares = mean_shares(errors, expected)

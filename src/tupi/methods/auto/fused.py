@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,6 +13,7 @@ from scipy.special import softmax
 
 from tupi.blocks.home import Rows, reads_views
 from tupi.embedding.anchors import Near
+from tupi.methods.auto.hypotheses import Hypotheses
 from tupi.methods.auto.items import Layout
 from tupi.methods.auto.kernels import Features, Kernels, features_of
 from tupi.methods.auto.labelfree import with_one
@@ -142,6 +144,45 @@ class Process:
 
 
 @dataclass(frozen=True, eq=False)
+class Average:
+    """What values made of all hypotheses together: an explicit function of an item.
+
+    Given the labels, what each hypothesis says is linear in the base columns and in the kernels, and so is the mean.
+
+    Attributes
+    ----------
+    line : ndarray of shape (c, k + 1)
+        Its part in one and the base columns.
+    weights : list of ndarray of shape (m, c)
+        By what each of the shared kernels is multiplied, see `tupi.methods.auto.kernels.Kernels.applied`.
+    hypotheses : Hypotheses
+        What it is the mean of.
+    """
+
+    line: Array
+    weights: list[Array]
+    hypotheses: Hypotheses
+
+    def mean(self, process: Process) -> Linear:
+        """Return what is expected before any label, by the hypotheses as they count after."""
+        h = self.hypotheses
+        return line_of(h.shares @ h.slopes, process.columns, process.at_labels)
+
+    def means(self, process: Process) -> Iterator[tuple[float, Linear, Array, float]]:
+        """Yield the share of each hypothesis, its mean function, its variances and its noise."""
+        h = self.hypotheses
+        for share, slopes, v, noise in zip(h.shares, h.slopes, h.variances, h.noise, strict=True):
+            yield float(share), line_of(slopes, process.columns, process.at_labels), v, float(noise)
+
+
+def line_of(slopes: Array, columns: Array, at_labels: Array) -> Linear:
+    """Return the mean function with given slopes of columns, which is 0 on average over the labelled items."""
+    coefficients = np.einsum("q,cqk->ck", slopes, columns)
+    coefficients[:, 0] -= np.einsum("q,cq->c", slopes, at_labels.mean(axis=2))
+    return Linear(coefficients)
+
+
+@dataclass(frozen=True, eq=False)
 class Fused:
     """What the labels made of the problem.
 
@@ -159,10 +200,13 @@ class Fused:
         For comparisons: predicted differences within pairs that were left out.
     judged : ndarray of int
         For comparisons: those that ``differences`` belong to.
+    average : Average or None
+        For values: the mean over all hypotheses, which is what is said. ``process`` is then one process with the mean
+        of their variances, which says how sure that is.
     plain : Process or None
-        A second expert, see `tupi.methods.auto.fitting`.
+        In results that earlier versions saved: a second process, that of the views' own columns.
     plain_share : float
-        Its share in all predictions.
+        The share of the views' own columns in all predictions.
     forest : Forest or None
         A third expert, which looks at the columns that `seen_by_trees` returns.
     forest_share : float
@@ -189,6 +233,7 @@ class Fused:
     forest_share: float = 0.0
     answers: Answers | None = None
     weights: Array | None = None
+    average: Average | None = None
 
     @property
     def labelled(self) -> Features:
@@ -216,6 +261,8 @@ class Fused:
 
     def said(self, items: Features) -> Array:
         """Return what is said of items, shape (n, c)."""
+        if self.average is not None:
+            return self._averaged(items, self.average)
         experts = [(1 - self.plain_share - self.forest_share, self.process)]
         if self.plain is not None:
             experts.append((self.plain_share, self.plain))
@@ -229,14 +276,23 @@ class Fused:
             said[:, 0] += self.forest_share * self.forest(*self._parts(items))
         return said
 
+    def _averaged(self, items: Features, average: Average) -> Array:
+        """Return what all hypotheses together say, and trees."""
+        said: Array = np.einsum("ck,nck->nc", average.line, items.base)
+        if average.weights:
+            said = said + self.kernels.applied(items, average.weights)
+        if self.forest is not None:
+            said += self.forest_share * (self.forest(*self._parts(items))[:, None] - said)
+        return said
+
     def seen_by_trees(self, items: Features) -> NDArray[np.float32]:
         """Return the columns of the views and f, side by side."""
         return np.hstack(self._parts(items)).astype(np.float32)
 
     def _parts(self, items: Features) -> list[NDArray[np.floating]]:
         """Return the columns that trees look at: those of the views, and f."""
-        assert self.plain is not None
-        return [*items.views, np.einsum("k,nk->n", self.plain.columns[0, 0], items.base[:, 0])[:, None]]
+        f = self.process.columns[0, -1] if self.plain is None else self.plain.columns[0, 0]
+        return [*items.views, np.einsum("k,nk->n", f, items.base[:, 0])[:, None]]
 
     def prior_variances(self, items: Features) -> Array:
         """Return the variance of each item before any label, averaged over outputs."""

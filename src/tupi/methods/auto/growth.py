@@ -13,8 +13,7 @@ from dataclasses import replace
 from tupi.blocks.home import Memory
 from tupi.embedding.anchors import MOST
 from tupi.embedding.prepared import Prepared
-from tupi.methods.auto.auto import scale_of
-from tupi.methods.auto.items import content_order
+from tupi.methods.auto.items import content_order, scale_of
 from tupi.methods.auto.labelfree import LABEL_FREE, Array, LabelFree, averages_of, normal_scores, places
 from tupi.runtime.threads import one_blas_thread
 

@@ -5,7 +5,7 @@ agree with nothing, and whatever is learned from them is harmful. `confirmation`
 that did not see them. And are the new predictions better than the initial ones? `probability_of_gain` compares both on
 labels that were left out. Labels that are not confirmed are left aside, and the label-free answer comes back.
 
-How much of each of several predictions to take is said by labels that were left out, too (`mean_shares`). Shares have a
+How much of each of two predictions to take is said by labels that were left out, too (`mean_shares`). The share has a
 Beta distribution before any label. Errors of the combination are normal with an unknown variance, so that m labels give
 shares the likelihood (SSE + slack)^-(m + PRIOR_LABELS) / 2, with SSE the sum of squared errors. What is used are means
 of the shares under both together: predictions that err alike leave the prior as it is, and one that errs clearly more
@@ -31,14 +31,15 @@ EXPECTED, EXPECTED_SD = 1.0, 0.25  # arctanh of the correlation of labels with p
 WEAK, MOST = 0.05, 1.5  # share of problems in which any arctanh from 0 to this is as likely
 LEAST_CONFIRMED = 0.05  # below this probability labels are left aside
 LEAST = 0.5  # below this probability of a gain, predictions come back unchanged
-LEAST_DOUBTFUL = 0.7  # the same where nothing shows that what the views agree about is what is predicted
+LEAST_OF_WEAK = 0.2  # the same where more than usual is wrong: a mean with such predictions mostly errs less than they
 LEAST_UNRELATED = 0.95  # the same where no view depends on the predictions: then only the labels speak for a gain
 WIDER = 5.0  # than elsewhere is what is expected there: views that only labels can connect gain nothing, or a lot
 # For squared errors and two classes: the share of new predictions that is expected before any label where views promise
 # all of the usual gain, half of it or none; as how many labels that counts; and the share below which nothing changes.
 EXPECTED_SHARES, LABELS_OF_SHARE, LEAST_SHARE = {1.0: 0.7, 0.5: 0.4, 0.0: 0.1}, 3.0, 0.1
 USUALLY_WRONG, USUAL_LABELS = 0.25, 20  # share of wrong pairs or classes, and as how many labels that counts
-TRIED, FEWER_TRIED = 200, 50  # shares, each as likely as any other before labels; fewer of each where there are two
+FEW_LABELS = 10  # with so many a strong predictor is changed less, in proportion to what is wrong
+TRIED = 200  # shares, each as likely as any other before labels
 PRIOR_LABELS, PRIOR_VARIANCE = 2.0, 0.3  # the errors' variance is expected to be this, in that of the labels
 Array = NDArray[np.float64]
 
@@ -192,35 +193,44 @@ def share_of_new(before: Array, after: Array, promise: float, probability: float
     return share if share >= LEAST_SHARE else 0.0
 
 
-def weight_of(probability: float, promise: float) -> float:
-    """Return the share of the new predictions in what comes back: P(gain > 0), or 0 where that is too low."""
-    least = LEAST if promise == 1.0 else LEAST_DOUBTFUL if promise > 0 else LEAST_UNRELATED
-    return probability if probability >= least else 0.0
+def weight_of(probability: float, promise: float, wrong: float, size: int) -> float:
+    """Return the share of the new predictions in what comes back: P(gain > 0), or 0 where that is too low.
 
-
-def mean_shares(errors: Array, expected: float, weight: float = 1.0) -> Array:
-    """Return the mean share of each prediction, shape (2 or 3, ...).
+    A few labels teach little, and a strong predictor leaves little to learn. So the share is less for both: by a factor
+    wrong / `USUALLY_WRONG`, as far as that is below one, with ten labels, and hardly less with fifty. And a strong
+    predictor is left alone unless a gain is more likely than not.
 
     Parameters
     ----------
-    errors : ndarray of shape (2 or 3, m, ...)
+    probability, promise : float
+        P(gain > 0), and what the views promise, see `probability_of_gain`.
+    wrong, size : float and int
+        The share that is wrong before, see `wrong_before`, and how many labels say so.
+    """
+    related = LEAST if wrong < USUALLY_WRONG else LEAST_OF_WEAK
+    if probability < (related if promise > 0 else LEAST_UNRELATED):
+        return 0.0
+    return float(probability * min(1.0, wrong / USUALLY_WRONG) ** min(FEW_LABELS / size, 1.0))
+
+
+def mean_shares(errors: Array, expected: float, weight: float = 1.0) -> Array:
+    """Return the mean share of each of two predictions, shape (2, ...).
+
+    Parameters
+    ----------
+    errors : ndarray of shape (2, m, ...)
         Errors of labels left out, in deviations of the labels; NaN for those that must not count. What follows the
         second axis are separate questions.
     expected : float
-        The share of all but the first before any label, between 0 and 1. Between a second and a third prediction
-        little is known: the share of the third in both is expected to be a third, Beta(1/2, 1).
+        The share of the second before any label, between 0 and 1.
     weight : float
         As how many labels that expectation counts.
     """
     counts = np.isfinite(errors[0]).sum(axis=0)
     known = np.nan_to_num(errors)
     products = np.einsum("ai...,bi...->ab...", known, known)
-    k = TRIED if len(errors) == 2 else FEWER_TRIED
-    s = _quantiles(weight * expected, weight * (1 - expected), k)
+    s = _quantiles(weight * expected, weight * (1 - expected), TRIED)
     tried = np.stack([1 - s, s])
-    if len(errors) > 2:
-        s, t = np.meshgrid(s, _quantiles(0.5, 1.0, k))
-        tried = np.stack([1 - s, s * (1 - t), s * t]).reshape(3, -1)
     sse = np.maximum(np.einsum("at,ab...,bt->t...", tried, products, tried, optimize=True), 0.0)
     logs = -0.5 * (counts + PRIOR_LABELS) * np.log(sse + PRIOR_LABELS * PRIOR_VARIANCE)
     likely = np.exp(logs - logs.max(axis=0))

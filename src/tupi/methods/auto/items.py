@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tupi.blocks.home import Home, Rows, reads_views
 from tupi.embedding.anchors import Anchors, Near, Points, place_anchors
-from tupi.embedding.prepared import in_scale
+from tupi.embedding.prepared import Prepared, in_scale
 from tupi.inputs.groups import Groups
 from tupi.inputs.problem import Problem
 from tupi.methods.auto.signal import FITTED, leading_directions
@@ -86,6 +86,12 @@ class Scale:
     def _all(self, values: Array, sign: int) -> Array:
         """Return a figure of each column, given those of the columns that are worked on."""
         return np.append(sign * values, values) if self.two else values
+
+
+def scale_of(prepared: Prepared) -> Scale:
+    """Return what the predictions are; of two classes' probabilities, what those of the second are."""
+    groups = None if prepared.problem.groups is None else prepared.problem.groups.among(prepared.items)
+    return Scale.of(prepared.problem, prepared.scale, prepared.shift, groups)
 
 
 @dataclass(frozen=True, eq=False)

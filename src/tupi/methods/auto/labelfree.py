@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from tupi.blocks.home import Home, Kept, Rows, reads_views
 from tupi.embedding.anchor_loops import find_nearest
-from tupi.embedding.anchors import FAINT, AnchorGraph, GraphKernel, Near, compile_all, mirrored
+from tupi.embedding.anchors import FAINT, AnchorGraph, GraphKernel, Near, compile_all
 from tupi.embedding.relevance import TESTED, Relations, evenly, normal_quantiles, relations
 from tupi.methods.auto.items import Layout, Space, content_order, drawing_order, make_space, of_one
 from tupi.methods.auto.signal import SignalShare, explained_by, sampled_neighbors, signal_share
-from tupi.runtime.compiling import COMPILING, is_compiled
+from tupi.runtime.compiling import must_compile
 from tupi.runtime.threads import in_order
 
 SAMPLE = 10_000  # items that views are judged by and anchors are placed by
@@ -287,8 +287,7 @@ def label_free(
         views = home.each(laid_out, layout=layout) if keep else None
         nothing = SignalShare(1.0, 0.0)
         return LabelFree(home, order, found, layout, None, None, None, base, sums, nothing, [], sample, views=views)
-    if not is_compiled(find_nearest):
-        progress(COMPILING)
+    if must_compile(find_nearest, progress):
         compile_all(layout.single)
     progress("Placing anchors")
     points = layout.side_by_side([(columns[k], present[k]) for k in related], related)
@@ -355,7 +354,7 @@ def averages_of(
     once = home.each(averaged, near, initial, initial, sizes=sizes, sums=sums[:, 1:])
     again = home.summed(gathered, near, once, a=a)[:, 1:]
     average = home.each(averaged, near, once, initial, sizes=sizes, sums=again)
-    graph, m = before or (AnchorGraph(sizes, mirrored(home.summed(shared, near, a=a))), home.n)
+    graph, m = before or (AnchorGraph.of(sizes, home.summed(shared, near, a=a)), home.n)
     passes = list(in_order(partial(graph.low_pass, sums[:, 1:] * (m / home.n)), STRENGTHS))
     base = home.each(based, near, initial, average, passes=passes)
     table = home.summed(moments, base) / home.n

@@ -22,7 +22,7 @@ from tupi.blocks.home import Memory, Rows, reads_views
 from tupi.embedding.anchors import AnchorGraph, Near
 from tupi.embedding.relevance import evenly
 from tupi.inputs.new_items import Foreseen, Known, NewItems
-from tupi.methods.auto.answers import Answer, RankingAnswer, units_of
+from tupi.methods.auto.answers import Answer, RankingAnswer
 from tupi.methods.auto.class_answers import ClassAnswer, ClassColumns, class_columns, without_labels
 from tupi.methods.auto.fused import Fused, answered, based_on, deviations, in_units, mixed
 from tupi.methods.auto.guard import Blend
@@ -361,10 +361,8 @@ def model_of(
         judged=np.empty(0, np.int64),
         answers=None,
     )
-    units = Units(fused.noise, answer._unit(), None)
-    if isinstance(answer, RankingAnswer) and known.groups != "relative":
-        level, deviation = units_of(answer.values, fused.weights)
-        units = replace(units, expected=(deviation, level))
+    expected = answer.units if isinstance(answer, RankingAnswer) and known.groups != "relative" else None
+    units = Units(fused.noise, answer._unit(), expected)
     graph = base.graph
     if graph is not None:
         graph = replace(graph, shared=graph.shared.astype(np.float32))

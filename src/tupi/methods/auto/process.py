@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.optimize import minimize
 
-from tupi.inputs.groups import members
-
 RHO = 0.8  # expected correlation of label-free answer and labels. It makes the slope positive whatever few labels say
 LOG_PRIOR_NOISE = -1.0
 PRIOR_SD = 1.0  # of log variances: a factor e either way
@@ -189,43 +187,9 @@ def left_out(values: Array, dual: Array, inverse: Array) -> Array:
     return values - dual / np.diag(inverse)
 
 
-def left_out_twice(values: Array, dual: Array, inverse: Array) -> Array:
-    """Return predictions without two labels: entry (i, j) is that of i without the labels of i and j.
-
-    The 2 x 2 block of K^-1 gives it in closed form. Entries (i, i) are without i alone.
-    """
-    diagonal = np.diag(inverse)
-    determinant = np.outer(diagonal, diagonal) - inverse**2
-    np.fill_diagonal(determinant, 1.0)
-    error = (diagonal[None, :] * dual[:, None] - inverse * dual[None, :]) / determinant
-    np.fill_diagonal(error, dual / diagonal)
-    return values[:, None] - error
-
-
-def left_out_groups(values: Array, dual: Array, inverse: Array, groups: Positions) -> Array:
-    """Return predictions without whole groups: entry (i, j) is that of i without i's group and without the label of j.
-
-    For a group B and a label j outside of it, the errors of B are (K^-1)_CC^-1 alpha_C at B, with C = B and j. With j
-    eliminated that is P_j^-1 (alpha_B - c_j alpha_j / d_j), where c_j and d_j are j's entries of K^-1 with B and with
-    itself, and P_j = (K^-1)_BB - c_j c_j^T / d_j has its inverse by Sherman and Morrison's formula. Entries (i, j) of
-    one group are without that group alone.
-    """
-    predicted = np.empty((len(values), len(values)))
-    diagonal = np.diag(inverse)
-    for own in members(groups):
-        inner = np.linalg.inv(inverse[np.ix_(own, own)])
-        cross = inverse[own] * (groups != groups[own[0]])
-        reached = inner @ cross
-        errors = inner @ (dual[own][:, None] - cross * (dual / diagonal))
-        spread = diagonal - np.einsum("bj,bj->j", cross, reached)
-        along = np.einsum("bj,bj->j", cross, errors) / spread
-        predicted[own] = values[own][:, None] - errors - reached * along
-    return predicted
-
-
-def slope(answers: Array) -> float:
-    """Return b0: the slope of labels with deviation one on the label-free answers, if they correlate by RHO."""
-    return float(1 / np.sqrt(answers.var() + (1 - RHO**2) / RHO**2))
+def slope(answers: Array, rho: float = RHO) -> float:
+    """Return b0: the slope of labels with deviation one on predictions of them, if they correlate by so much."""
+    return float(1 / np.sqrt(answers.var() + (1 - rho**2) / rho**2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,10 +201,10 @@ class LeftOut:
     held_out : ndarray of shape (m, c)
         Predictions of each without its label.
     differences : ndarray of shape (m, m)
-        For one output: predicted differences within pairs whose labels were both left out.
+        Of values: predicted differences within pairs whose labels were both left out.
     twice : ndarray of shape (m, m)
-        For one output: entry (i, j) is the prediction of i without the labels of i and j, under variances that j had no
-        part in. It judges the process by i without any help of j.
+        Of values: entry (i, j) is the prediction of i without the labels of i and j. It judges by i without any help of
+        j.
     """
 
     held_out: Array
@@ -253,13 +217,12 @@ class LeftOut:
         return cls(np.empty((0, 1)), np.empty((0, 0)), np.empty((0, 0)))
 
 
-def judged_apart(model: Model, after: Posterior, z: Array, mean: Array, groups: Positions | None = None) -> LeftOut:
-    """Return predictions of values that are left out.
+def judged_apart(model: Model, after: Posterior, z: Array, mean: Array) -> LeftOut:
+    """Return predictions of indicators of classes that are left out.
 
-    They are exact for given variances, see `tupi.methods.auto.process`. But variances that saw a value make too much of
-    it, by about half a point of pairwise accuracy with 100 labels. So values are dealt into folds by their size, and
-    each fold meets variances that the other folds chose; a pair of two folds meets both. Fewer than `FEW` labels say
-    too little about variances, and more than `CHOOSING_LABELS` say enough, for this to matter.
+    They are exact for given variances. But variances that saw a label make too much of it. So labels are dealt into
+    folds, and each fold meets variances that the other folds chose. Fewer than `FEW` labels say too little about
+    variances, and more than `CHOOSING_LABELS` say enough, for this to matter.
 
     Parameters
     ----------
@@ -269,37 +232,20 @@ def judged_apart(model: Model, after: Posterior, z: Array, mean: Array, groups: 
         Given all labels.
     z, mean : ndarray of shape (m, c)
         The labels, and the mean function.
-    groups : ndarray of shape (m,), optional
-        For one output: the group of each label. Labels are then left out by whole groups, so that a group is judged as
-        one without any label would be.
     """
-    m, c = z.shape
-    in_groups = groups is not None and groups.max() > 1
 
-    def without(after: Posterior) -> tuple[Array, Array]:
-        if groups is not None and in_groups:
-            twice = left_out_groups(z[:, 0], after.duals[:, 0], after.inverses[0], groups)
-            return np.diag(twice)[:, None].copy(), twice
-        held_out = np.column_stack([left_out(z[:, j], after.duals[:, j], after.inverses[j]) for j in range(c)])
-        twice = left_out_twice(z[:, 0], after.duals[:, 0], after.inverses[0]) if c == 1 else np.empty((0, 0))
-        return held_out, twice
+    def without(after: Posterior) -> Array:
+        each = zip(z.T, after.duals.T, after.inverses, strict=True)
+        return np.column_stack([left_out(*one) for one in each])
 
-    held_out, twice = without(after)
-    differences = twice - twice.T
-    if not FEW <= m <= CHOOSING_LABELS:
-        return LeftOut(held_out, differences, twice)
-    differences, twice = np.zeros_like(differences), twice.copy()
-    fold = groups % FOLDS if groups is not None and in_groups else dealt(z[:, 0])
-    for k in range(FOLDS):
-        own, others = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
-        v = model.among(others).most_likely((z - mean)[others])
-        values, both = without(posterior(model, v, z - mean))
-        held_out[own] = values[own]
-        if c == 1:
-            twice[:, own] = both[:, own]
-            differences[own] += 0.5 * (both[own] - both.T[own])
-            differences[:, own] += 0.5 * (both - both.T)[:, own]
-    return LeftOut(held_out, differences, twice)
+    held_out = without(after)
+    if FEW <= len(z) <= CHOOSING_LABELS:
+        fold = dealt(z[:, 0])
+        for k in range(FOLDS):
+            own, others = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
+            v = model.among(others).most_likely((z - mean)[others])
+            held_out[own] = without(posterior(model, v, z - mean))[own]
+    return LeftOut(held_out, np.empty((0, 0)), np.empty((0, 0)))
 
 
 def dealt(z: Array) -> NDArray[np.int64]:

@@ -11,8 +11,8 @@ the process is linear in the labels, so that pulls add up, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import comb
 
@@ -37,6 +37,7 @@ from tupi.methods.auto.items import Scale
 from tupi.methods.auto.kernels import Features, pick_features
 from tupi.methods.auto.labelfree import LabelFree, based, view_rows, with_one
 from tupi.methods.auto.model import ClassMixture, Mixture
+from tupi.methods.auto.process import JITTER
 from tupi.methods.base import Moved
 from tupi.runtime.threads import one_blas_thread
 
@@ -170,11 +171,8 @@ class Explanation:
         else:
             answers = answered(rows, columns, *kept, fused=self.answer.fused, layout=layout, variances=False)
             c = columns.shape[1]
-            fused, unlabelled = self.answer.fused, answers.copy()
-            unlabelled[:, :c] = answers[:, c : 2 * c]  # before any label a process is its mean function
-            if fused.plain is not None:  # trees know nothing before labels, and start where the plain process does
-                others = fused.plain_share + fused.forest_share
-                unlabelled[:, :c] += others * (fused.plain.mean(with_one(columns)) - unlabelled[:, :c])
+            unlabelled = answers.copy()
+            unlabelled[:, :c] = self._mean(with_one(columns))  # before any label a process is its mean function
             said = [mixture(columns, some, familiar) for some in (answers, unlabelled)]
         new, old = (self._in_units(self.scale.both(one * self.scale.scale + self.scale.shift), target) for one in said)
         return np.column_stack([new, new - old])
@@ -222,52 +220,58 @@ class Explanation:
         order = np.argsort(-alike, kind="stable")
         return answer.rows[order], alike[order], (pull * self._unit(answer, blend, output))[order]
 
-    def _experts(self, output: int) -> list[tuple[float, Process, Array | None, Array]]:
-        """Return the share of each process, itself, K^-1, and what labels are beyond its mean function.
+    def _mean(self, base: Array) -> Array:
+        """Return the mean function: of values, that of all hypotheses together."""
+        assert self.answer is not None
+        fused = self.answer.fused
+        return fused.process.mean(base) if fused.average is None else fused.average.mean(fused.process)(base)
+
+    def _experts(self, output: int) -> Iterator[tuple[float, Process, Array | None, Array]]:
+        """Yield the share of each process, itself, K^-1, and what labels are beyond its mean function.
 
         A label's pull is its weight in the prediction, k^T K^-1, times that. Comparisons have no values; K^-1 is then
-        None, and what takes the place of these are the duals.
+        None, and what takes the place of these are the duals. Values have a process for each hypothesis.
         """
         answer = self.answer
         assert answer is not None
         fused = answer.fused
+        process, at = fused.process, fused.labelled.base
         if isinstance(answer, ComparisonAnswer):
-            return [(1.0, fused.process, None, fused.process.duals[:, output])]
-        if isinstance(answer, ClassAnswer):
+            yield 1.0, process, None, process.duals[:, output]
+        elif isinstance(answer, ClassAnswer):
             z = (answer.classes == output) - answer.chances.frequency[output]
-            z /= answer.chances.unit[output]
+            yield 1.0, process, fused.middles[output], z / answer.chances.unit[output] - process.mean(at)[:, output]
         else:
-            z = self._labels()
-        rest = z - fused.process.mean(fused.labelled.base)[:, output]
-        found: list[tuple[float, Process, Array | None, Array]] = [
-            (1 - fused.plain_share - fused.forest_share, fused.process, fused.middles[output], rest)
-        ]
-        if fused.plain is not None:
-            rest = z - fused.plain.mean(fused.labelled.base)[:, output]
-            found.append((fused.plain_share, fused.plain, self._inverse(fused.plain, rest), rest))
-        return found
+            assert fused.average is not None
+            sure = np.ones(len(at)) if fused.weights is None else fused.weights
+            apart = np.zeros((len(at), len(at)))
+            if not process.constant and fused.groups is not None:  # each group has a constant of its own
+                apart = np.equal.outer(fused.groups, fused.groups).astype(float)
+            within = list(fused.kernels.within())
+            for share, mean, v, noise in fused.average.means(process):
+                one = replace(process, mean=mean, v=v)
+                K = one.covariances(fused.labelled, within, 0) + apart + np.diag(noise / sure + JITTER)
+                yield (
+                    (1 - fused.forest_share) * share,
+                    one,
+                    np.asarray(np.linalg.inv(K)),
+                    self._labels() - mean(at)[:, 0],
+                )
 
     def _labels(self) -> Array:
         """Return values, mean 0 and deviation 1."""
         assert isinstance(self.answer, (RankingAnswer, RegressionAnswer, BinaryAnswer))
+        if isinstance(self.answer, RankingAnswer):
+            return self.answer.learned
         return standardised(self.answer.values, self.answer.fused.weights)
 
     def _pull_of_trees(self, whole: Features) -> Array:
-        """Return each label's weight in what trees say of an item, times what it is beyond the plain mean function."""
+        """Return each label's weight in what trees say of an item, times what it is beyond the mean function."""
         assert self.answer is not None
         fused = self.answer.fused
         assert fused.forest is not None
-        assert fused.plain is not None
         weights = fused.forest.weights(fused.seen_by_trees(whole), fused.seen_by_trees(fused.labelled))[0]
-        return weights * (self._labels() - fused.plain.mean(whole.base)[0, 0])
-
-    def _inverse(self, process: Process, residuals: Array) -> Array:
-        """Return K^-1 of the plain process, which nobody else needs; K times the duals are the residuals."""
-        assert self.answer is not None
-        fused, dual = self.answer.fused, process.duals[:, 0]
-        K = process.covariances(fused.labelled, list(fused.kernels.within()), 0)
-        noise = (residuals - K @ dual) @ dual / (dual @ dual)
-        return np.asarray(np.linalg.inv(K + noise * np.eye(len(K))))
+        return weights * (self._labels() - self._mean(whole.base)[0, 0])
 
     def _unit(self, answer: Answer, blend: Blend, output: int) -> float:
         """Return what one deviation of the labels is in the units of an explanation; of several classes, a share."""

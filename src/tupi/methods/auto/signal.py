@@ -30,14 +30,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tupi.embedding.anchor_loops import nearest
-from tupi.embedding.anchors import Anchors, Points, equal_below
+from tupi.embedding.anchors import nearest_others
 from tupi.embedding.relevance import evenly
 from tupi.runtime.threads import in_order
 
@@ -58,6 +56,7 @@ LEAST_SIGN = 0.25  # share of the residual that must look like error: less is wi
 KEPT = 0.99  # of the variance; the remaining directions are mostly noise, and make all items equally distant
 FITTED = 5000  # items that the directions are fitted to
 Array = NDArray[np.float64]
+Columns = NDArray[np.floating]
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,7 @@ def sets_left_out(m: int) -> list[tuple[int, ...]]:
     return [sets[i] for i in np.random.default_rng(0).permutation(len(sets))[:MAX_SETS]]
 
 
-def signal_share(f: Array, related: Sequence[NDArray[np.floating]], k: int, residual: float) -> SignalShare:
+def signal_share(f: Array, related: Sequence[Columns], k: int, residual: float) -> SignalShare:
     """Return c for standardised predictions; 1 where there is nothing to compare.
 
     What is left out in turn are views if there are three or more, else single columns; more than ten of them are
@@ -138,11 +137,13 @@ def signal_share(f: Array, related: Sequence[NDArray[np.floating]], k: int, resi
         return SignalShare(1.0, float("nan"))
     strength = [np.linalg.norm(unit.T @ f) / np.linalg.norm(unit) for unit in units]
     by_strength = np.argsort(strength, kind="stable")
-    looks = Looks([np.hstack([units[i] for i in by_strength[start::m]]) for start in range(m)])
+    groups = [np.hstack([units[i] for i in by_strength[start::m]]) for start in range(m)]
+    products = _products(_pooled(np.hstack(groups)))
     out = sets_left_out(m)
 
     def explained_without(some: Sequence[int]) -> tuple[float, float]:
-        items, near = sampled_neighbors(looks.without(some), k, looks.products_without(some))
+        X, known = _without(groups, products, some)
+        items, near = sampled_neighbors(X, k, known)
         few = near[:, :FEWER_NEIGHBORS]
         return float(np.mean(explained_by(f, items, near))), float(np.mean(explained_by(f, items, few)))
 
@@ -153,72 +154,52 @@ def signal_share(f: Array, related: Sequence[NDArray[np.floating]], k: int, resi
     nu = resampled_error_share(r, r_less, out, m)
     # p may be smoother than the averages that r was measured by; an item's own f is a small part of it, hence 1 - r.
     residual = max(1 - r, residual, 1e-12)
-    credible = nu >= LEAST_SIGN * residual and r >= least * agreement(looks, k)
+    credible = nu >= LEAST_SIGN * residual and r >= least * agreement(groups, products, k)
     c = float(np.clip(1 - min(nu, MAX_ERROR * r) / residual, 0.0, 1.0))
     return SignalShare(c, r, max(c, least_kept), credible)
 
 
-@dataclass(frozen=True, eq=False)
-class Looks:
-    """Groups of columns of a sample, some of which are left out in turn; each a view, or columns of all views."""
-
-    columns: Sequence[NDArray[np.floating]]
-
-    @cached_property
-    def products(self) -> Array:
-        """The products of all columns with one another, of which any set of groups has a part."""
-        return _products(_pooled(np.hstack(self.columns)))
-
-    def without(self, some: Sequence[int]) -> NDArray[np.floating]:
-        """Return the columns of all groups but some."""
-        return np.hstack([X for i, X in enumerate(self.columns) if i not in some])
-
-    def products_without(self, some: Sequence[int]) -> Array:
-        """Return the products of these columns."""
-        kept = np.concatenate([np.full(X.shape[1], i not in some) for i, X in enumerate(self.columns)])
-        return self.products[np.ix_(kept, kept)]
-
-
-def agreement(looks: Looks, k: int) -> float:
+def agreement(groups: Sequence[Columns], products: Array, k: int) -> float:
     """Return how well groups of columns explain one another: the mean share of each one's first principal direction."""
 
     def of_others(i: int) -> float:
-        first = _first_direction(looks.columns[i])
-        return float(explained(first, looks.without((i,)), k, looks.products_without((i,)))[0])
+        others, known = _without(groups, products, (i,))
+        return float(explained(_first_direction(groups[i]), others, k, known)[0])
 
-    return float(np.mean(list(in_order(of_others, range(len(looks.columns))))))
+    return float(np.mean(list(in_order(of_others, range(len(groups))))))
 
 
-def _first_direction(X: NDArray[np.floating]) -> Array:
+def _without(groups: Sequence[Columns], products: Array, some: Sequence[int]) -> tuple[Columns, Array]:
+    """Return the columns of all groups but some, and the products of these columns, given those of all."""
+    kept = np.concatenate([np.full(X.shape[1], i not in some) for i, X in enumerate(groups)])
+    return np.hstack([X for i, X in enumerate(groups) if i not in some]), products[np.ix_(kept, kept)]
+
+
+def _first_direction(X: Columns) -> Array:
     return X @ _principal_directions(_products(X))[1][:, :1]
 
 
-def explained(f: Array, X: NDArray[np.floating], k: int, products: Array | None = None) -> Array:
+def explained(f: Array, X: Columns, k: int, products: Array | None = None) -> Array:
     """Return for each column of f the share of its variance that the k nearest other items by X explain."""
     return explained_by(f, *sampled_neighbors(X, k, products))
 
 
-def _pooled(X: NDArray[np.floating]) -> NDArray[np.float32]:
+def _pooled(X: Columns) -> NDArray[np.float32]:
     """Return the items of a sample among which neighbours are looked for."""
     return X[evenly(len(X), POOL)].astype(np.float32)
 
 
-def sampled_neighbors(
-    X: NDArray[np.floating], k: int, products: Array | None = None
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def sampled_neighbors(X: Columns, k: int, products: Array | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return some items, and for each its k nearest others among a sample; products of columns may be known."""
     pool = evenly(len(X), POOL)
     queries = evenly(len(pool), QUERIES)
     X = _pooled(X)
     directions = leading_directions(X, products)
     X = X if directions is None else X @ directions
-    anyone = np.ones((len(X), 1), bool)
-    distances = Anchors(X, anyone, np.array([0, X.shape[1]])).distances(Points(X[queries], anyone[queries]))
-    distances[np.arange(len(queries)), queries] = np.inf
-    return pool[queries], pool[nearest(distances, min(k, len(X) - 1), equal_below(distances))[0]]
+    return pool[queries], pool[nearest_others(X, queries, k)]
 
 
-def leading_directions(X: NDArray[np.floating], products: Array | None = None) -> NDArray[np.floating] | None:
+def leading_directions(X: Columns, products: Array | None = None) -> Columns | None:
     """Return the leading principal directions of rows, shape (d, k); None if there are few columns anyway."""
     if X.shape[1] <= DIMENSIONS:
         return None
@@ -227,7 +208,7 @@ def leading_directions(X: NDArray[np.floating], products: Array | None = None) -
     return directions[:, : min(enough, DIMENSIONS)].astype(X.dtype)
 
 
-def _products(X: NDArray[np.floating]) -> Array:
+def _products(X: Columns) -> Array:
     """Return the products of centred columns with one another, by a sample of rows."""
     sample = X[evenly(len(X), FITTED)].astype(np.float64)
     sample -= sample.mean(axis=0)

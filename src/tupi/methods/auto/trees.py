@@ -150,7 +150,7 @@ def grow(items: Columns, labels: Array, seed: int = 0) -> Forest:
     most = TREES * (2 * len(items) // LEAST_LEAF + 1)
     divided, left = np.full(most, LEAF, np.int32), np.zeros(most, np.int32)
     thresholds, values, roots = np.zeros(most, np.float32), np.zeros(most), np.zeros(TREES, np.int32)
-    X = np.ascontiguousarray(signs[order] * items[:, order], np.float32)
+    X = np.ascontiguousarray((signs * items).T[order], np.float32)
     rng = np.random.default_rng(seed)
     n = _grow(X, labels, rng, looked_at, LEAST_LEAF, divided, thresholds, left, values, roots)
     divided = np.where(divided == LEAF, LEAF, order[divided]).astype(np.int32)[:n]
@@ -189,7 +189,7 @@ def _grow(
     roots: NDArray[np.int32],
 ) -> int:
     """Fill in the nodes of all trees; return how many there are."""
-    m, d = X.shape
+    d, m = X.shape  # a column at a time, which stays in the cache while it is looked at
     n = 0
     which = np.arange(d)
     for tree in range(len(roots)):
@@ -218,9 +218,9 @@ def _grow(
                     remaining -= 1
                     which[k], which[remaining] = which[remaining], which[k]
                     c = which[remaining]
-                    low = high = X[rows[start], c]
+                    low = high = X[c, rows[start]]
                     for i in range(start + 1, end):
-                        value = X[rows[i], c]
+                        value = X[c, rows[i]]
                         low, high = min(low, value), max(high, value)
                     if not high > low:
                         continue
@@ -230,9 +230,9 @@ def _grow(
                         cut = low
                     count, part = 0, 0.0
                     for i in range(start, end):
-                        if X[rows[i], c] <= cut:
-                            count += 1
-                            part += labels[rows[i]]
+                        under = X[c, rows[i]] <= cut  # no branch: nobody could guess which way it goes
+                        count += under
+                        part += labels[rows[i]] * under
                     if count < least or size - count < least:
                         continue
                     # The variance within both parts is least where this is greatest.
@@ -242,7 +242,7 @@ def _grow(
             if best >= 0:
                 middle = start
                 for i in range(start, end):
-                    if X[rows[i], column] <= threshold:
+                    if X[column, rows[i]] <= threshold:
                         rows[i], rows[middle] = rows[middle], rows[i]
                         middle += 1
                 divided[node], thresholds[node] = column, threshold

@@ -18,6 +18,7 @@ export function explore(facts, ranking, items, news, gained, open) {
   $("kernel").append(...facts.kernels.map((name) => make("option", { value: name }, name)));
   for (const [name, grid] of Object.entries(grids)) $(name).max = grid.length - 1;
   $("t").max = facts.last;
+  $("scatter-noun").textContent = facts.task === "regression" ? "values" : facts.positive ? "probabilities" : "scores";
 
   const place = $("explore-list");
   items.header(place);
@@ -60,7 +61,7 @@ export function explore(facts, ranking, items, news, gained, open) {
       if (known < 1) return doing ? `${doing}…` : "Computing…";
       return `Step ${known} of ${ranking.look.t}…`;
     }
-    const parts = [ranking.hasSteps() ? `Step ${step.t}.` : `${ranking.look.method} is done.`];
+    const parts = [ranking.hasSteps() ? `Step ${step.t}.` : `Method ${ranking.look.method} is done.`];
     if (!ranking.hasSteps() && step.weights) {
       parts.push(`Weights of the views: ${facts.views.map((view, k) => `${view} ${part(step.weights[k])}`).join(", ")}.`);
     }

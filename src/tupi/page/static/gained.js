@@ -118,8 +118,17 @@ export function interval(evidence) {
     piece("zero", {}),
     piece("range", { left: at(low), width: `${((50 * (high - low)) / reach).toFixed(2)}%` }),
     piece("dot", { left: at(gain ?? 0) }),
+    make("span", { className: "end worse" }, "worse"),
+    make("span", { className: "end none" }, "no change"),
+    make("span", { className: "end better" }, "better"),
   );
   return place;
+}
+
+// What a view is worth; where there is little room, its interval has a line of its own.
+function figure(worth) {
+  const [value, interval] = (worth ?? "unknown").split(/ (?=\()/);
+  return interval ? make("span", {}, `${value} `, make("span", { className: "whole" }, interval)) : value;
 }
 
 const known = (value) => value !== null && value !== undefined;
@@ -128,7 +137,7 @@ function table(place, rows) {
   const has = (name) => rows.some((row) => known(row[name]));
   const columns = [
     ["view", (row) => row.view],
-    ...(has("worth") ? [[rows.some(({ kind }) => kind === "gain") ? "worth" : "explains", (row) => row.worth ?? "unknown"]] : []),
+    ...(has("worth") ? [[rows.some(({ kind }) => kind === "gain") ? "worth" : "explains", (row) => figure(row.worth)]] : []),
     ["link before", (row) => hundredths(row.before)],
     ["link after", (row) => hundredths(row.after)],
     ...(has("p_value") ? [["p-value", (row) => chance(row.p_value)]] : []),

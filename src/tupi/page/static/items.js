@@ -1,5 +1,5 @@
 // One item in a list: made once, and filled with other numbers whenever those change.
-import { count, make, number as fine, places, rough, signed } from "./words.js";
+import { count, decimalsFor, fixed, make, places, signed } from "./words.js";
 
 export class Items {
   constructor(facts, names, titles, groups) {
@@ -27,12 +27,18 @@ export class Items {
     return this.groups ? this.groups.names[this.groups.number[item]] : "";
   }
 
+  // A score, value or probability with as many decimals as all others have.
+  score(value, ranking) {
+    this.decimals ??= decimalsFor(ranking.initial.score);
+    return fixed(value, this.decimals);
+  }
+
   // How far an item moved: by places in a ranking, by its value elsewhere.
   moved(item, ranking) {
     if (this.ranked) return places(ranking.initial.rank[item] - ranking.shown.rank[item]);
     const change = ranking.shown.score[item] - ranking.initial.score[item];
-    const text = change ? rough(Math.abs(change)) : "same";
-    return { sign: change > 0 ? "▲" : change < 0 ? "▼" : "", text, long: change ? `changed by ${signed(change)}` : "same" };
+    const text = change ? this.score(Math.abs(change), ranking) : "same";
+    return { sign: change > 0 ? "▲" : change < 0 ? "▼" : "", text, long: change ? `changed by ${signed(change, this.decimals)}` : "same" };
   }
 
   // The class that is likeliest, before and after, where it changed.
@@ -54,19 +60,20 @@ export class Items {
     const after = ranking.shown.rank[item];
     const move = this.moved(item, ranking);
     const [title, group, turned] = [this.title(item), this.group(item), this.turned(item, ranking)];
-    const name = [title, group && `${this.facts.group} ${group}`, turned].filter(Boolean).join(" · ");
+    const more = [group && `${this.facts.group} ${group}`, turned].filter(Boolean).join(" · ");
+    const name = more ? `${title} · ${more}` : title;
     if (parts.image && parts.image.item !== item) {
       parts.image.item = item;
       parts.image.src = `/api/image/${item}`;
     }
     parts.rank.textContent = count(after);
-    parts.name.textContent = name;
+    parts.title.textContent = title;
+    parts.more.textContent = more;
     parts.name.title = title === this.name(item) ? name : `${name} (${this.name(item)})`;
     parts.move.textContent = `${move.sign} ${move.text}`;
     parts.move.className = `move ${move.sign === "▲" ? "up" : move.sign === "▼" ? "down" : ""}`;
     if (parts.before) {
-      const number = this.ranked ? fine : rough;
-      const [was, now] = [number(ranking.initial.score[item]), number(ranking.shown.score[item])];
+      const [was, now] = [ranking.initial, ranking.shown].map(({ score }) => this.score(score[item], ranking));
       parts.before.textContent = this.ranked ? count(before) : was;
       parts.score.textContent = this.ranked ? `${was} → ${now}` : now;
     }
@@ -81,11 +88,17 @@ export class Items {
     return image;
   }
 
+  // What an item is called, and below that its group and how its class changed.
+  words() {
+    const [title, more] = ["title", "more"].map((className) => make("span", { className }));
+    return { title, more, name: make("span", { className: "name" }, title, more) };
+  }
+
   row(element) {
     const parts = {
       rank: make("span", { className: "rank" }),
       image: this.facts.has_pictures ? this.image() : null,
-      name: make("span", { className: "name" }),
+      ...this.words(),
       before: make("span", { className: "before" }),
       move: make("span", { className: "move" }),
       score: make("span", { className: "score" }),
@@ -101,7 +114,7 @@ export class Items {
       image: this.image(),
       rank: make("span", { className: "rank" }),
       move: make("span", { className: "move" }),
-      name: make("span", { className: "name" }),
+      ...this.words(),
     };
     const line = make("span", { className: "line" }, parts.rank, parts.move);
     const shown = [parts.image, line, parts.name];
@@ -115,6 +128,7 @@ export class Items {
     const words = this.ranked ? {} : { moved: "change", score: "after" };
     const header = make("div", { className: `row header${this.facts.has_pictures ? " pictures" : ""}`, ariaHidden: "true" });
     header.append(...cells.map((cell) => make("span", { className: cell === "item" ? "name" : cell }, cell === "picture" ? "" : (words[cell] ?? cell))));
+    place.classList.toggle("by-value", !this.ranked); // then what comes out is the value, and not a place
     place.append(header);
   }
 }

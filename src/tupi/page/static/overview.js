@@ -1,7 +1,7 @@
 // Overview: all items in order, the biggest movers, and search by id or title.
 import { VirtualList } from "./list.js";
 import { movers } from "./ranking.js";
-import { $, amount, count, make } from "./words.js";
+import { $, amount, capital, count, make } from "./words.js";
 
 const TOP = 10;
 const MOST_FOUND = 1000;
@@ -23,7 +23,7 @@ export function overview(facts, ranking, items, open) {
   if (items.titles) $("search-name").textContent = "Search by id or title";
   if (items.groups) {
     document.querySelector(".group-menu").hidden = false;
-    $("group-name").textContent = facts.group;
+    $("group-name").textContent = capital(facts.group);
     $("group-menu").append(make("option", { value: "" }, `all ${count(items.groups.names.length)}`), ...items.groups.names.map((name, k) => make("option", { value: k }, name)));
   }
   let current = order();

@@ -1,6 +1,6 @@
 // One item: what is known of it, what moved it, and the items that are most like it.
 import { getJSON } from "./api.js";
-import { $, capital, count, make, number, signed } from "./words.js";
+import { $, capital, count, make, signed } from "./words.js";
 
 // Of answers about pairs it is known how often an item was the higher one.
 const compared = (label) => (/^above \d/.test(label) ? `answers: ${label}` : `label ${label}`);
@@ -14,7 +14,7 @@ export function panel(facts, ranking, items) {
       ...(group ? [[facts.group, group]] : []),
       ...Object.entries(known),
       ["rank", `${count(ranking.initial.rank[item])} → ${count(ranking.shown.rank[item])}`],
-      [scoreName(), `${number(ranking.initial.score[item])} → ${number(ranking.shown.score[item])}`],
+      [scoreName(), [ranking.initial, ranking.shown].map(({ score }) => items.score(score[item], ranking)).join(" → ")],
       ...(items.turned(item, ranking) ? [["likeliest class", items.turned(item, ranking)]] : []),
       ["label", label ?? "none yet"],
     ];
@@ -27,13 +27,13 @@ export function panel(facts, ranking, items) {
   };
 
   // A bar to the right for what raised an item, to the left for what lowered it.
-  const parts = ({ parts: all, unit }) => {
+  const parts = ({ parts: all, unit, decimals }) => {
     const most = Math.max(...all.map(({ amount }) => Math.abs(amount)), Number.MIN_VALUE);
     const rows = all.map(({ part, amount }) => {
       const bar = make("span", { className: `bar-of ${amount < 0 ? "down" : "up"}` });
       bar.style.width = `${(50 * Math.abs(amount)) / most}%`;
       bar.style.left = amount < 0 ? `${50 - (50 * Math.abs(amount)) / most}%` : "50%";
-      return make("tr", {}, make("th", { scope: "row" }, part), make("td", { ariaHidden: "true" }, make("span", { className: "track" }, bar)), make("td", {}, signed(amount)));
+      return make("tr", {}, make("th", { scope: "row" }, part), make("td", { ariaHidden: "true" }, make("span", { className: "track" }, bar)), make("td", {}, signed(amount, decimals)));
     });
     const head = make("tr", {}, ...["part", "", unit].map((word) => make("th", { scope: "col" }, word)));
     return make("table", { className: "parts" }, make("thead", {}, head), make("tbody", {}, ...rows));
@@ -57,12 +57,12 @@ export function panel(facts, ranking, items) {
       const method = ranking.decided ? "A decision" : capital(ranking.look.method);
       return [...found, make("p", { className: "quiet" }, `${method} does not tell what moved single items here. Choose auto under Explore to see it.`)];
     }
-    const { sentence, pulls } = told.reasons;
+    const { sentence, pulls, decimals } = told.reasons;
     found.push(make("p", {}, sentence), parts(told.reasons));
     if (pulls.length) {
       found.push(make("h3", {}, "Labelled items that it was compared with"));
       found.push(make("p", { className: "quiet" }, "The pull of a labelled item says how far its label moved this item, up or down."));
-      found.push(others(pulls, (one) => `${compared(one.label)}, pull ${signed(one.pull)}`));
+      found.push(others(pulls, (one) => `${compared(one.label)}, pull ${signed(one.pull, decimals)}`));
     }
     return found;
   };

@@ -108,7 +108,9 @@ export class Figures {
   scores(step) {
     const { scatter } = this.patterns;
     const { initial } = this.ranking;
-    const moved = [1, -1].flatMap((sign) => movers(initial.rank.length, (item) => initial.rank[item] - step.rank[item], sign, 10).map(({ item }) => item));
+    const ranked = this.facts.task === "ranking"; // else the values themselves moved
+    const by = ranked ? (item) => initial.rank[item] - step.rank[item] : (item) => step.score[item] - initial.score[item];
+    const moved = [1, -1].flatMap((sign) => movers(initial.rank.length, by, sign, 10).map(({ item }) => item));
     const [line, points, marked] = scatter.data;
     const pick = (values, chosen) => Array.from(chosen, (item) => values[item]);
     const hover = { text: null, hovertemplate: "before %{x:.4~g}<br>after %{y:.4~g}<extra></extra>" };

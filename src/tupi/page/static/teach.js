@@ -78,7 +78,7 @@ export function teach(facts, items, news) {
       $("value").value = "";
       if (facts.asks === "values" && !$("teach").hidden && matchMedia("(pointer: fine)").matches) $("value").focus();
     } else if (asked) {
-      if (facts.group) $("teach-title").textContent = `Which is higher for ${facts.group} ${asked.left.group}?`;
+      if (facts.group) $("teach-title").textContent = `Which is higher for ${facts.group} “${asked.left.group}”?`;
       for (const [where, button] of Object.entries(sides)) {
         card(button, asked[where]);
         button.setAttribute("aria-label", `The ${where} one, ${asked[where].title || asked[where].name}, is higher`);

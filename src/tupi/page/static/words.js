@@ -10,8 +10,28 @@ export const amount = (n, noun) => `${count(n)} ${n === 1 ? noun : plural(noun)}
 
 export const number = (value) => (value === null || value === undefined ? "unknown" : String(Number(value.toPrecision(4))));
 
-// With as many digits as a column of a list has room for.
-export const rough = (value) => String(Number(value.toPrecision(3)));
+// As many decimals as give the spread of some numbers three digits, so that a column of them lines up; null where that
+// would take exponents or more room than there is.
+export function decimalsFor(values) {
+  let [sum, squares, shares] = [0, 0, true];
+  for (const value of values) {
+    sum += value;
+    shares &&= value >= 0 && value <= 1;
+  }
+  const mean = sum / values.length;
+  for (const value of values) squares += (value - mean) ** 2;
+  const spread = Math.sqrt(squares / values.length) || Math.abs(mean);
+  if (spread < 1e-4 || spread >= 1e9) return null;
+  return Math.min(Math.max(2 - Math.floor(Math.log10(spread)), 0), shares ? 3 : 6); // of a probability three are enough
+}
+
+const formats = new Map(); // making one takes long
+
+export function fixed(value, decimals) {
+  if (value === null || value === undefined || decimals === null) return number(value);
+  if (!formats.has(decimals)) formats.set(decimals, new Intl.NumberFormat("en", { minimumFractionDigits: decimals, maximumFractionDigits: decimals, signDisplay: "negative" }));
+  return formats.get(decimals).format(value);
+}
 
 // A part of a whole, such as a weight.
 export const part = (value) => (value === null || value === undefined ? "unknown" : `${Math.round(100 * value)}%`);
@@ -36,7 +56,7 @@ export const level = (facts, value) => (facts.factor === 100 ? percent(value) : 
 
 export const difference = (facts, value) => `${value >= 0 ? "+" : "−"}${Math.abs(facts.factor * value).toFixed(facts.factor === 100 ? 1 : 3)}${facts.unit ? ` ${facts.unit}` : ""}`;
 
-export const signed = (value) => `${value > 0 ? "+" : value < 0 ? "−" : ""}${number(Math.abs(value))}`;
+export const signed = (value, decimals = null) => `${value > 0 ? "+" : value < 0 ? "−" : ""}${fixed(Math.abs(value), decimals)}`;
 
 export const $ = (id) => document.getElementById(id);
 

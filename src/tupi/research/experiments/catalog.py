@@ -11,7 +11,7 @@ from tupi.research.experiments.combination import Combination
 from tupi.research.experiments.experiment import Experiment
 from tupi.research.experiments.invdyn import InvDyn
 from tupi.research.experiments.networks import Networks
-from tupi.research.experiments.protocol import APART, BY_RANK, COMPARISONS, SVM_ONLY, WHOLE
+from tupi.research.experiments.protocol import APART, APART_COMPARISONS, BY_RANK, COMPARISONS, SVM_ONLY, WHOLE
 from tupi.research.experiments.readings import Draws, Readings
 from tupi.research.experiments.remarks import Remarks
 from tupi.research.experiments.scaling import Scaling
@@ -38,10 +38,11 @@ EXPERIMENTS: Mapping[str, tuple[Experiment, ...]] = {
         Readings(protocol=SVM_ONLY),
         Readings(protocol=COMPARISONS),
         Draws(protocol=APART),
+        Draws(protocol=APART_COMPARISONS),
         Draws(protocol=BY_RANK),
         Draws(protocol=WHOLE),
     ),
-    "invdyn": (InvDyn(protocol=SVM_ONLY),),
+    "invdyn": (InvDyn(protocol=SVM_ONLY), InvDyn()),
     "remarks": (Remarks(protocol=SVM_ONLY),),
     "networks": (Networks(protocol=SVM_ONLY),),
     "scaling": (Scaling(),),

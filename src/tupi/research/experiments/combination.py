@@ -13,7 +13,7 @@ from tupi.methods.combine import Select, TupiCoconut
 from tupi.methods.tupi import Tupi
 from tupi.research.experiments.accuracy import Accuracy
 from tupi.research.experiments.experiment import accuracies
-from tupi.research.experiments.page import figure, picture, table
+from tupi.research.experiments.page import figure, over_seeds, picture, table
 from tupi.research.experiments.sources import SOURCES
 
 
@@ -55,8 +55,8 @@ class Combination(Accuracy):
                 for target, one in runs.groupby("target", sort=False)
             ]
             means = runs.groupby("target")[["initial", *names]].mean()
-            gains = [f"**{(means[n] - means['initial']).mean():+.2f}**" for n in names]
-            rows.append(["**mean**", f"**{means['initial'].mean():.2f}**", *gains])
+            gains = (over_seeds(runs, runs[name] - runs["initial"], "+") for name in names)
+            rows.append(["**mean**", over_seeds(runs, runs["initial"]), *gains])
             parts.append(table([title, "f^I", *names], rows))
             best = means[names].idxmax(axis=1).value_counts()
             parts.append(
@@ -66,11 +66,12 @@ class Combination(Accuracy):
 
 
 INTRODUCTION = (
-    "Gains over f^I in points (standard deviation over seeds). `tupi+coconut` is the paper's first combination, one "
-    "energy with four parameters; `select` its second, the one of the two that validates better.\n\n"
+    "Gains in points, mean over seeds (standard deviation). `tupi+coconut` is the paper's first combination: one "
+    "energy with four parameters. `select` is its second: the one of the two methods that validates better.\n\n"
 )
 WHY = (
-    "*Why they differ.* The paper shows a picture without numbers: `tupi+coconut` is best there on most attributes, "
-    "and `select` close to the better of the two. f^I, and with it all views, are others here, and the joint energy's "
-    "graph term is divided by the number of items, without which the same lam_c would mean more with more items."
+    "*Why they differ.* The paper shows a picture without numbers. There `tupi+coconut` is best on most attributes, "
+    "and `select` is close to the better of the two methods. Here f^I is another one, and so are all views. In our "
+    "joint energy the graph term is divided by the number of items; without that, the same lam^C would mean more with"
+    " more items."
 )

@@ -83,10 +83,10 @@ def ranker_of(name: str, seed: int) -> ValidatedRanker:
 
 INTRODUCTION = (
     "Accuracy in per cent on the items that neither trained nor validated, mean over seeds (standard deviation), of "
-    "each ranker alone. The paper takes a rank SVM or a network, whichever validates better, and searches networks of "
-    "2 to 8 layers with 5 to 160 units, batch normalisation and plain mini-batch gradient descent. `network` is what "
-    "the sections of this page use: five shapes trained by Adam, each to its best epoch. `paper's network` searches 42 "
-    "shapes by plain descent, and gives up two thirds of them after 3, 9 and 27 epochs "
-    "(`tupi.rankers.paper_network`). The method `retrain` uses shapes (2, 10) and (2, 40) by Adam, and the full search "
-    'with `network="paper"`.\n\n'
+    "each ranker alone. The paper takes a rank SVM or a network, whichever validates better. Its networks have 2 to 8"
+    " layers of 5 to 160 units and batch normalisation, and are trained by plain mini-batch gradient descent. "
+    "`network` is what all other sections of this page use: five shapes, trained by Adam, each to its best epoch. "
+    "`paper's network` is the search in full (`tupi.rankers.paper_network`): 42 shapes by plain descent, two thirds "
+    "of which are given up after 3, 9 and 27 epochs. The method `retrain` uses two shapes, of 2 layers with 10 or 40 "
+    'units, by Adam; `network="paper"` gives it the full search.\n\n'
 )

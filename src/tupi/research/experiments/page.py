@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 
@@ -19,6 +20,16 @@ def figure(values: ArrayLike, sign: str = "") -> str:
     array = np.asarray(values, np.float64)
     mean = f"{array.mean():{sign}.2f}"
     return f"{mean} ({array.std(ddof=1):.2f})" if len(array) > 1 else mean
+
+
+def over_seeds(found: pd.DataFrame, values: pd.Series, sign: str = "") -> str:
+    """Return the mean of values over targets and seeds, and the deviation over seeds of their means over targets."""
+    return figure(values.groupby(found["seed"]).mean(), sign)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a sentence lists them."""
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
 
 
 def check(what: str, holds: bool, found: str) -> str:

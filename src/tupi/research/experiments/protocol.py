@@ -71,6 +71,18 @@ class Protocol:
         return "-".join((*self.rankers, *(name for name, there in more.items() if there)))
 
     @property
+    def reading(self) -> str:
+        """The words for it in titles: how f^I was made."""
+        how = "rank SVM or rank network" if "network" in self.rankers else "rank SVM alone"
+        more = {
+            f" from {self.n_pairs} comparisons": self.n_pairs,
+            ", each ranker on items of its own": self.apart,
+            ", items that trained it denoised and judged too": self.whole,
+            ", scores by rank": self.by_rank,
+        }
+        return f"f^I by {how}" + "".join(text for text, there in more.items() if there)
+
+    @property
     def training(self) -> Protocol:
         """The part of the protocol that f^I depends on: protocols that agree in it have the same f^I."""
         return replace(self, whole=False, by_rank=False)
@@ -89,8 +101,10 @@ PROTOCOL = Protocol()
 SVM_ONLY = Protocol(rankers=("svm",))
 COMPARISONS = Protocol(rankers=("svm",), n_pairs=200)  # 200 items "with pairwise comparison labels", as many of these
 APART = Protocol(rankers=("svm",), apart=True)  # "individually trained rankers": each on 200 items of its own
+APART_COMPARISONS = Protocol(rankers=("svm",), n_pairs=200, apart=True)  # both at once
 BY_RANK = Protocol(rankers=("svm",), apart=True, by_rank=True)
 WHOLE = Protocol(rankers=("svm",), whole=True)  # accuracy "with respect to all possible pairs"
+PROTOCOLS = (PROTOCOL, SVM_ONLY, COMPARISONS, APART, APART_COMPARISONS, BY_RANK, WHOLE)
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,9 +22,10 @@ from tupi.methods.tupi import MAX_STEPS, Tupi
 from tupi.research.experiments import paper
 from tupi.research.experiments.accuracy import RECOMMENDED
 from tupi.research.experiments.experiment import TrialExperiment, accuracies
-from tupi.research.experiments.page import table
+from tupi.research.experiments.page import over_seeds, table
 from tupi.research.experiments.protocol import Trial
 from tupi.research.experiments.significance import in_common, published_signs
+from tupi.research.experiments.sources import SOURCES
 from tupi.research.experiments.t_tests import sign_of_difference
 
 
@@ -128,12 +129,12 @@ class Readings(TrialExperiment):
         found = accuracies(records)
         datasets = [name for name in self.datasets if name in set(found["dataset"])]
         tested = [name for name in ATTRIBUTES if name in datasets]
-        levels = found.groupby(["dataset", "target"])["initial"].mean().groupby("dataset").mean()
         rows = [self._row(found, name, coconut, datasets, tested) for name, coconut in self._pairs()]
         rows.append(_paper_row(datasets, tested))
-        header = ["`tupi`", "CoConut", *(f"gain on {name}" for name in datasets)]
+        header = ["`tupi`", "CoConut", *(f"gain on {SOURCES[name].title}" for name in datasets)]
         header += ["`tupi` > f^I", "CoConut > f^I", "`tupi` > CoConut", "`tupi` < CoConut", "signs in common"]
-        shown = ", ".join(f"{name} {levels[name]:.2f}" for name in datasets)
+        levels = ((name, found[found["dataset"] == name]) for name in datasets)
+        shown = ", ".join(f"{SOURCES[name].title} {over_seeds(one, one['initial'])}" for name, one in levels)
         return INTRODUCTION + f"Mean accuracy of f^I: {shown}.\n\n" + table(header, rows)
 
     def _pairs(self) -> list[tuple[str, str]]:
@@ -145,7 +146,8 @@ class Readings(TrialExperiment):
         self, found: pd.DataFrame, name: str, coconut: str, datasets: Sequence[str], tested: Sequence[str]
     ) -> list[str]:
         other = f"coconut {coconut}"
-        gains = [(one[name] - one["initial"]).mean() for one in (found[found["dataset"] == data] for data in datasets)]
+        by_dataset = (found[found["dataset"] == data] for data in datasets)
+        gains = [over_seeds(one, one[name] - one["initial"], "+") for one in by_dataset]
         differences = {
             ("tupi", "initial"): found[name] - found["initial"],
             ("coconut", "initial"): found[other] - found["initial"],
@@ -160,7 +162,7 @@ class Readings(TrialExperiment):
         return [
             name,
             coconut,
-            *(f"{gain:+.2f}" for gain in gains),
+            *gains,
             _share(everywhere["tupi", "initial"], 1),
             _share(everywhere["coconut", "initial"], 1),
             _share(everywhere["tupi", "coconut"], 1),
@@ -177,7 +179,6 @@ class Draws(Readings):
     command: ClassVar[str] = "readings"
     title: ClassVar[str] = "Readings of which items train the rankers"
     datasets: ClassVar[tuple[str, ...]] = ("pubfig", "osr")
-    most_seeds: ClassVar[int | None] = None
 
     methods: tuple[tuple[str, Method], ...] = field(
         default_factory=lambda: (
@@ -214,8 +215,10 @@ def _paper_row(datasets: Sequence[str], tested: Sequence[str]) -> list[str]:
 
 
 INTRODUCTION = (
-    "Each row reads the paper in one more way; all else is as in the first row. Gains are means over targets and "
-    "seeds, in points; percentages count the targets of PubFig, OSR and InvDyn with a significant difference; signs "
-    "in common are those of the three t-tests, dataset by dataset, in any order of attributes. The fewer seeds, the "
-    "fewer differences are significant; the paper has ten. The first row's grid was chosen on seeds 0 and 1.\n\n"
+    "Each row reads the paper in one more way, and all else is as in the first row. Gains are in points, means over "
+    "targets and seeds (deviation over seeds). Percentages count the targets of PubFig, OSR and InvDyn, as far as "
+    "they were run, on which a difference is significant: > is better, < is worse. *Signs in common* compares the "
+    "signs of the three t-tests with the paper's, dataset by dataset and in any order of attributes. The fewer seeds "
+    "there are, the fewer differences are significant; the paper has ten. The grid of the first row was chosen on "
+    "seeds 0 and 1.\n\n"
 )

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tupi.research.experiments.experiment import Experiment
-from tupi.research.experiments.protocol import PROTOCOL, Protocol, initial_settings
+from tupi.research.experiments.page import listed
+from tupi.research.experiments.protocol import PROTOCOL, initial_settings
 from tupi.research.experiments.runner import records
 from tupi.research.experiments.sources import SOURCES
 from tupi.research.experiments.store import Cell, Store, versions
@@ -39,7 +40,7 @@ def write_page(
         if not found:
             continue
         several = len({one.protocol for one in experiments if one.title == experiment.title}) > 1
-        how = reading(experiment.protocol) if several or experiment.protocol != PROTOCOL else ""
+        how = f", {experiment.protocol.reading}" if several or experiment.protocol != PROTOCOL else ""
         minutes = sum(record["seconds"] for record in found) / 60
         took = f"{len(found)} cells, {seeds_of(found)}, {minutes:.1f} minutes on one core"
         took = f"*{took}, by `tupi reproduce {experiment.command or experiment.name}`.*"
@@ -62,7 +63,8 @@ def _time_of_all(kept: Mapping[Experiment, Sequence[dict[str, Any]]], store: Sto
     initial = sum(record["seconds"] for record in made if record is not None)
     return (
         f"*All cells of this page took {sum(seconds.values()) / 60:.1f} minutes on one core, and f^I "
-        f"{initial / 60:.1f} more: what one cell computed and the next of the same trial used again is counted once.*\n"
+        f"{initial / 60:.1f} more. A cell is one target under one seed; what one cell computes and the next one of the "
+        "same target and seed uses again is counted once.*\n"
     )
 
 
@@ -78,18 +80,6 @@ def seeds_of(found: Sequence[dict[str, Any]]) -> str:
     return "seeds: " + ", ".join(f"{SOURCES[name].title} {len(some)}" for name, some in seeds.items())
 
 
-def reading(protocol: Protocol) -> str:
-    """Return the part of a title that says how f^I was made."""
-    how = "rank SVM or rank network" if "network" in protocol.rankers else "rank SVM alone"
-    more = {
-        f" from {protocol.n_pairs} comparisons": protocol.n_pairs,
-        ", each ranker on items of its own": protocol.apart,
-        ", items that trained it denoised and judged too": protocol.whole,
-        ", scores by rank": protocol.by_rank,
-    }
-    return f", f^I by {how}" + "".join(text for text, there in more.items() if there)
-
-
 def _introduction(datasets: Sequence[str], seeds: Sequence[int], said: str) -> str:
     if "network" in PROTOCOL.rankers:
         ranker = "a rank SVM or a rank network, whichever ranks the validation items better"
@@ -98,22 +88,61 @@ def _introduction(datasets: Sequence[str], seeds: Sequence[int], said: str) -> s
     run = [SOURCES[name].title for name in datasets]
     pending = [source.title for source in SOURCES.values() if not source.available]
     used = ", ".join(f"{name} {number}" for name, number in versions().items())
-    return (
-        "# The paper's experiments, reproduced\n\nWritten by `tupi reproduce`, from the cells that it computes "
-        "and keeps: no figure here is typed. The paper's values stand beside ours where it gives "
-        f"any.\n\n**Protocol.** {PROTOCOL.n_train} items train f^I: {ranker}. The same {PROTOCOL.n_valid} "
-        "validation items tune the methods. Pairwise accuracy, in per cent, is measured on all other items. "
-        f"Items that trained f^I are neither denoised nor judged. Seeds {min(seeds)} to {max(seeds)}, unless a section "
-        "says that it has fewer; `tupi reproduce all` computes what is missing, and goes on where it was stopped; "
-        "the last line of a section says which part of it that was. "
-        "PubFig, OSR and Shoes: the other attributes' rankers are views of one column. OSR's GIST features are "
-        "recomputed from its images. InvDyn (SARCOS): 15 of the 21 measurements, the same for all seeds, are f^I's, "
-        "the other six are one view; the data are a subset of 12,620 rows.\n\n**Readings.** What can comes twice. "
-        "By rank SVM alone, f^I on MFeat is nearest to the paper's, so that gains can be compared: this is the "
-        "reading that we take for the paper's. To the letter of the protocol, our rank networks validate better and "
-        "are above the paper's f^I on MFeat, which leaves less to gain. The grid of lam and sigma_w2, the width "
-        "rule and how far each step descends are our choices where the paper names none: `docs/paper_map.md` lists "
-        f"them.\n\n{said}\n\n**Datasets.** {', '.join(run)}. {', '.join(pending)} run by the same code, which is "
-        "tested on small files in their archives' layout; they are not yet run on the real archives.\n\n**Versions.** "
-        f"{used}.\n"
+    return INTRODUCTION.format(
+        ranker=ranker,
+        n_train=PROTOCOL.n_train,
+        n_valid=PROTOCOL.n_valid,
+        first=min(seeds),
+        last=max(seeds),
+        run=listed(run),
+        pending=listed(pending),
+        used=used,
+        said=f"## What is reproduced, and what is not\n\n{said}\n" if said else "",
     )
+
+
+INTRODUCTION = """# The paper's experiments, reproduced
+
+Kim and Tompkin (*Testing using Privileged Information by Adapting Features with Statistical Dependence*, ICCV 2021)
+improve the predictions of a ranker that cannot be retrained, by features that it has never seen. This page repeats
+the tables and figures of their paper and puts the paper's values beside ours. The command `tupi reproduce all`
+computes every figure and writes the whole page; no figure is typed by hand. The last line of each section names the
+command for that section alone. [From the paper to the code](paper_map.md) lists what the paper leaves open and what
+we chose.
+
+## Words
+
+- **f^I** are the initial predictions: the scores that a ranker gives to all items. **f^O** are the scores after
+  denoising.
+- A **view** is a further set of features of the same items, which the ranker has not seen.
+- A **target** is what the items are ranked by: an attribute of images, a torque of a robot, or the digit of an image.
+  On MFeat, where the digit is the only target, each of six feature sets makes f^I in turn, and a row of a table is
+  named after it.
+- **Accuracy** is pairwise: of all pairs of judged items that differ in truth, the per cent that are in the right
+  order. A **gain** is the accuracy of f^O minus that of f^I, in points.
+- A **seed** says how items are dealt. A figure is a mean over seeds, and the standard deviation stands in brackets
+  behind it. **Significantly** better or worse means that a two-sided t-test of the differences, paired by seed, says
+  so at 5%.
+- The **methods**: `tupi` is the paper's. `tupi-joint` is the paper's with all views in one kernel, as we recommend
+  it. `auto` is our default. `coconut`, `kim`, `graph-ssl` and `retrain` are those that the paper compares itself
+  with.
+
+## Protocol
+
+{n_train} items train f^I: {ranker}. {n_valid} further items validate: they choose the ranker, and they are the labels
+by which the methods are tuned. All other items judge. Items that trained f^I are neither denoised nor judged. There
+are seeds {first} to {last}, and fewer where the last line of a section says so.
+
+Most experiments come twice. **By rank SVM alone** f^I on MFeat is nearest to the paper's, so that gains can be
+compared; we take this reading for the paper's. **By rank SVM or rank network** is the protocol to the letter. Our
+networks are better than the paper's f^I, and leave less to gain.
+
+The datasets are {run}. On PubFig, OSR and Shoes, the scores of the other attributes' rankers are the views, one
+column each. OSR's GIST features are recomputed from its images, since the authors' file could not be had. InvDyn is
+SARCOS, of which we have 12,620 rows: 15 of its 21 measurements, the same for all seeds, make f^I, and the other six
+are one view. {pending} run by the same code, which is tested on small files in the layout of their archives; the
+archives themselves could not be had.
+
+Versions: {used}.
+
+{said}"""

@@ -142,24 +142,26 @@ def _work(job: Job, store: Store) -> str:
 def _finished(jobs: Sequence[Job], store: Store, pool: ProcessPoolExecutor | None) -> Iterator[tuple[Job, str]]:
     """Yield jobs as they are finished, with why they failed if they did; without a pool they run here.
 
-    A pool is given the jobs of a trial together.
+    A pool is given the jobs of a seed together: its trials share graphs and kernels of their views. f^I shares nothing.
     """
+    seeds = by_seed(jobs)
     if pool is None:
-        for job in chain.from_iterable(by_trial(jobs)):
+        for job in chain.from_iterable(seeds):
             yield job, _work(job, store)
         return
-    futures = {pool.submit(_work_through, trial, store): trial for trial in by_trial(jobs)}
+    together = seeds if any(job.experiment is not None for job in jobs) else [[job] for job in jobs]
+    futures = {pool.submit(_work_through, some, store): some for some in together}
     for future in as_completed(futures):
         yield from zip(futures[future], future.result(), strict=True)
 
 
-def by_trial(jobs: Sequence[Job]) -> list[list[Job]]:
-    """Return the jobs of each trial, those of one seed one after the other: they share what is computed for them."""
+def by_seed(jobs: Sequence[Job]) -> list[list[Job]]:
+    """Return the jobs of each seed of a dataset, those of a trial one after the other: they share what they compute."""
     seeds: dict[object, dict[str, list[Job]]] = {}
     for job in jobs:
         trials = seeds.setdefault((job.protocol, job.cell.dataset, job.cell.seed), {})
         trials.setdefault(job.cell.target, []).append(job)
-    return [trial for trials in seeds.values() for trial in trials.values()]
+    return [list(chain.from_iterable(trials.values())) for trials in seeds.values()]
 
 
 def _work_through(jobs: Sequence[Job], store: Store) -> list[str]:

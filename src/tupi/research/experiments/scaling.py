@@ -128,12 +128,12 @@ def make_items(n: int, n_views: int, n_columns: int) -> tuple[np.ndarray, dict[s
 
 
 INTRODUCTION = (
-    "Made data: {m} views of {d} columns, K = {rank}, on {cores} cores. `fused` is the default engine, "
-    "`reference` computes as the paper writes it (label `e:HSICeval`), `exact` uses whole n x n matrices.\n\n"
+    "Made data: {m} views of {d} columns, K = {rank}, on {cores} cores. `fused` is the default engine. `reference` "
+    "computes as the paper writes it (label `e:HSICeval`). `exact` uses whole n x n matrices.\n\n"
 )
 LOAD = (
-    "Load of the machine, the number of processes that wanted to compute in the minute before each run: {low:.1f} to "
-    "{high:.1f}. Where it is above 1, others were computing too, and times are too long.\n\n"
+    "The load of the machine, that is how many processes wanted to compute in the minute before each run, was "
+    "{low:.1f} to {high:.1f}. Where it is above 1, others were computing too, and times are too long.\n\n"
 )
 WHY = (
     "*Why they differ.* The paper gives orders, O(m n K^2) for a gradient and O(m n^3) without the approximation, and "

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.embedding.embedding import EmbeddingOptions, GaussianFeatures
+from tupi.embedding.embedding import EmbeddingOptions, gaussian_features
+from tupi.embedding.gaussian import GaussianFeatures
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.problem import Problem
 
@@ -37,7 +38,7 @@ class Common:
         rows = np.ascontiguousarray(sample)
         key = blake2b(rows.data, person=str(rows.shape).encode()[:16]).digest(), options
         if key not in self._features:
-            self._features[key] = GaussianFeatures(sample, options)
+            self._features[key] = gaussian_features(sample, options)
         self._features.move_to_end(key)
         while len(self._features) > MOST_FEATURES:
             self._features.popitem(last=False)

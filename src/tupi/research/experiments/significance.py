@@ -138,19 +138,21 @@ def _matrix(found: pd.DataFrame) -> str:
 
 
 INTRODUCTION = (
-    "Two-sided t-tests at the paper's level (5%) of differences in accuracy, paired by seed: + better, - worse, 0 "
-    "neither, and a dot where a method does not apply. I: f^I, K: `kim`, S: `graph-ssl`, R: `retrain`, C: `coconut`, "
-    "O: `tupi`, J: `tupi-joint`, A: `auto`.\n\n"
+    "Each column compares two methods on each target by a two-sided t-test at the paper's level (5%) of the "
+    "differences in accuracy, paired by seed. A + says that the first is better, a - that it is worse, a 0 that "
+    "neither is, and a dot that a method does not apply. I: f^I, K: `kim`, S: `graph-ssl`, R: `retrain`, C: "
+    "`coconut`, O: `tupi`, J: `tupi-joint`, A: `auto`.\n\n"
 )
 WHY = (
-    "*Why they differ.* The items and the rank networks are drawn anew, the 15 measurements of InvDyn are our choice, "
-    "`kim` is an adaptation after a description in words, and the items that trained f^I are not denoised. The paper's "
-    "percentages here are of the datasets that were run. Its attributes are numbered in ascending order of f^O's "
-    "accuracy, so its rows cannot be told to be ours: signs in common counts, dataset by dataset, how often each sign "
-    "occurs in both. The fewer seeds, the fewer differences are significant; the paper has ten."
+    "*Why they differ.* The top of this page says what we believe. Besides, items and rankers are drawn anew here, "
+    "the 15 measurements of InvDyn are our choice, `kim` follows a description in words, and items that trained f^I "
+    "are not denoised. The paper's percentages are those of the datasets that were run here. The paper numbers "
+    "attributes in ascending order of the accuracy of f^O, so that nobody can tell which of its rows is which "
+    "attribute. *Signs in common* therefore compares, dataset by dataset, how often each sign occurs. The fewer seeds"
+    " there are, the fewer differences are significant; the paper has ten."
 )
 COUNTED = (
-    "On how many targets a method improves f^I on average, and on how many it degrades it. In the paper `tupi` "
-    "improves 43 of 45 and degrades 2; MFeat's six rows (see Table 1) and three datasets that could not be had are "
-    "among them.\n\n"
+    "On how many targets does a method improve f^I on average, and on how many does it degrade it? In the paper "
+    "`tupi` improves 43 of 45 and degrades 2. Among these 45 are the six rows of MFeat, see Table 1, and three "
+    "datasets that could not be had.\n\n"
 )

@@ -100,7 +100,7 @@ SOURCES: Mapping[str, Source] = {
         Source("awa", "AwA", load_awa, "extras", available=False),
         # The paper has 300 to 400 comparisons in each part: about a third of the fine set's, less than the coarse's.
         Source("zap50k", "Zap50K", partial(load_zap50k, "fine"), "extras", available=False),
-        Source("zap50k-coarse", "Zap50K, coarse", partial(load_zap50k, "coarse"), "extras", available=False),
+        Source("zap50k-coarse", "Zap50K (coarse)", partial(load_zap50k, "coarse"), "extras", available=False),
     )
 }
 REAL = tuple(name for name, source in SOURCES.items() if source.available)

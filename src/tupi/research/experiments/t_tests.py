@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.stats import ttest_1samp
 
@@ -22,3 +23,12 @@ def sign_of_difference(differences: ArrayLike) -> int:
     if np.ptp(array) == 0:
         return int(np.sign(array[0]))
     return int(np.sign(array.mean())) if ttest_1samp(array, 0.0).pvalue < LEVEL else 0
+
+
+def signs_of(found: pd.DataFrame, first: str, second: str) -> list[int]:
+    """Return the signs of a difference on the targets that the paper has t-tests for and both methods apply to."""
+    if not {first, second} <= set(found.columns):
+        return []
+    tested = found[found["dataset"] != "mfeat"]
+    runs = (one[first] - one[second] for _, one in tested.groupby(["dataset", "target"], sort=False))
+    return [sign_of_difference(one) for one in runs if one.notna().any()]

@@ -28,6 +28,8 @@ class Table2(TrialExperiment):
         The paper's method with its grid, and with copies discounted.
     copies : tuple of int
         How many copies of f^I are among the views.
+    extremes : tuple of str
+        Methods that are run with no copy and with the most copies only: to them copies must make no difference.
     """
 
     name: ClassVar[str] = "table2"
@@ -38,6 +40,7 @@ class Table2(TrialExperiment):
         default_factory=lambda: (("published", Tupi()), ("discount", Tupi(discount=True)))
     )
     copies: tuple[int, ...] = paper.COPIES
+    extremes: tuple[str, ...] = ("discount",)
 
     def run(self, trial: Trial) -> dict[str, Any]:
         """Return the accuracy for each number of copies."""
@@ -46,6 +49,8 @@ class Table2(TrialExperiment):
             views = dict(trial.views) | {f"copy {c}": trial.initial[:, None] for c in range(k)}
             prepared = trial.prepared(views)
             for name, method in self.methods:
+                if name in self.extremes and 0 < k < max(self.copies):
+                    continue
                 accuracy[f"{name} {k}"] = trial.judge(method, prepared)["accuracy"]
         return {"accuracy": accuracy}
 
@@ -66,7 +71,8 @@ class Table2(TrialExperiment):
             ours = [by_view[view][f"published {k}"].mean() for view in views]
             rows.append(["paper", *(f"{value:.2f}" for value in published)])
             rows.append(["difference", *(f"{a - b:+.2f}" for a, b in zip(ours, published, strict=True))])
-            rows.append(["`discount=True`", *(figure(by_view[view][f"discount {k}"]) for view in views)])
+            if k in (0, max(self.copies)):
+                rows.append(["`discount=True`", *(figure(by_view[view][f"discount {k}"]) for view in views)])
         header = ["views", *(f"{view} ({paper.MFEAT[view]})" for view in views)]
         return table(header, rows) + f"\n{WHY}\n\n" + "".join(self.checks(found))
 
@@ -92,8 +98,10 @@ class Table2(TrialExperiment):
 
 
 WHY = (
-    "*Why they differ.* A copy of f^I has the largest possible dependence on f(0), and takes nearly all weight unless "
-    "sigma_w2 is large. The grid of sigma_w2 goes up to 10, where weights are nearly even, and the decline is gradual "
-    "as in the paper; a grid that ends at 0.3, as ours once did, loses nearly all gain to one copy. `discount=True` "
-    "multiplies a view's dependence and its weight by 1 minus its normalised HSIC with f^I, which is 0 for a copy."
+    "*Why they differ.* A copy of f^I depends on f(0) more than any other view can. It therefore takes nearly all "
+    "weight unless sigma_w2 is large. Our grid of sigma_w2 goes up to 10, where weights are nearly even, and the gain"
+    " declines gradually as in the paper. A grid that ends at 0.3 would lose nearly all of the gain to a single copy."
+    " `discount=True` is our remedy: it multiplies the dependence of each view and its weight by 1 minus its "
+    "normalised HSIC with f^I, which is 0 for a copy. With it, copies make no difference, so that it is run without "
+    "copies and with the most only."
 )

@@ -1,0 +1,331 @@
+"""Values, and what they make of many explicit hypotheses at once.
+
+A hypothesis says three things of labels y with mean 0 and deviation 1:
+
+- how well predictions follow them: y = b l + rest, where l is the label-free answer or f itself, and b the slope that a
+  correlation of `CORRELATIONS` gives;
+- how much of the rest the views explain (`EXPLAINED`); what remains is noise;
+- by what they explain it, a *family* of kernels: averages over few or many alike items, both, both together with the
+  views' own columns, or these columns alone, as in ridge regression that starts from f.
+
+Given a hypothesis, labels are normal with a known covariance K, so that all of the following has a closed form: how
+likely the labels are, what is expected of any other item, and what would be expected of a labelled one without its
+label. What is said of an item is the mean over all hypotheses, each of which counts as much as it was expected to and
+as it makes the labels likely. Few labels leave many hypotheses standing, and their mean is careful; many labels leave a
+few. A strong predictor has a small rest, so that views move it little.
+
+A label that is left out has no part in what its prediction counts: the weight of a hypothesis without label i is its
+weight divided by the density of that label given the others, N(y_i; mean, variance), which the inverse of K has too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.special import logsumexp
+
+from tupi.embedding.relevance import evenly
+from tupi.inputs.groups import members
+from tupi.methods.auto.process import JITTER, LeftOut, slope
+
+CORRELATIONS = (0.95, 0.8, 0.5, 0.2)  # of labels with the predictions
+OF_ANSWER = (
+    2 / 9,
+    4 / 9,
+    2 / 9,
+    1 / 9,
+)  # how likely each is before any label, for the label-free answer; for f, all alike
+REVERSED, REVERSAL = (-0.8, -0.5), 7.0  # the same for a predictor the wrong way round, which is e^7 times less likely
+FEW = 20  # fewer labels than that cannot say that higher scores mean less
+EXPLAINED = (0.15, 0.4, 0.7, 0.9, 0.97, 0.99)  # shares of the rest that views explain
+EXPLAINED_BY_COLUMNS = (0.15, 0.4, 0.7, 0.9, 0.98, 0.9995)  # the same for columns alone: one may be the sum of others
+HOW_LIKELY = (0.3, 0.3, 0.2, 0.1, 0.05, 0.05)  # each of these before any label: most views explain some of it
+LEAST_REST = 0.02  # of the labels' variance
+SLOPE_VARIANCE, LEAST_SLOPE_VARIANCE = 0.05, 0.02  # of b, in b squared and besides: it is not known exactly
+# Families, as shares of what they explain: of each kernel of the graph, each column, and each pair of a linear and a
+# smooth kernel of related views and of the rest.
+ONE_WIDTH, ITS_COLUMNS = 0.25, 0.05
+BOTH_WIDTHS = 0.135
+OF_VIEWS, OF_REST = 0.018, 0.0025
+LINEAR = (1.0, 0.6)  # of what the views' own columns explain, the share of the linear kernel
+REST_OF_VIEWS = 0.4  # by so much less is expected of unrelated views than of related ones
+LEAST_TRUST = 0.05  # share of their variance that smoothed columns keep where the sign says that nothing is error
+LEAST_LABELS = 8  # fewer say nothing of the views' own columns beside averages
+MOST_PLAIN, LEAST_PLAIN = 0.5, 0.05  # how likely these are if all of f's deviations are signal, and if none is
+MOST_TRIED, HOPELESS = 120, 12.0  # labels that first rule out what is so many times less likely, in log odds
+CHOOSING_LABELS, FEWER = 400, 3  # labels that weigh hypotheses at most, and how many of these more labels are told
+LEAST_SHARE = 1e-3  # hypotheses below this share of the likeliest are left out
+Array = NDArray[np.float64]
+Positions = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Hypotheses:
+    """Some hypotheses, and how much each counts.
+
+    Attributes
+    ----------
+    slopes : ndarray of shape (h, q)
+        Slopes of the columns in the mean function; all but one are 0.
+    variances : ndarray of shape (h, q + p)
+        Of columns and shared kernels.
+    noise : ndarray of shape (h,)
+        Of a value.
+    logs : ndarray of shape (h,)
+        Logarithms of how much each counts; before any label, of how likely it is.
+    plain : ndarray of bool, shape (h,)
+        Which of them know the views' own columns alone.
+    """
+
+    slopes: Array
+    variances: Array
+    noise: Array
+    logs: Array
+    plain: NDArray[np.bool_]
+
+    def __getitem__(self, chosen: Positions) -> Hypotheses:
+        """Return some of them."""
+        return Hypotheses(*(getattr(self, one.name)[chosen] for one in fields(self)))
+
+    @property
+    def shares(self) -> Array:
+        """How much each counts; they sum to one."""
+        return np.asarray(np.exp(self.logs - logsumexp(self.logs)))
+
+    @property
+    def evidence(self) -> float:
+        """The logarithm of how likely they make the labels, all together."""
+        return float(logsumexp(self.logs))
+
+    def standing(self, most: int | None = None) -> Positions:
+        """Return the positions of the likeliest ones, as far as they count for anything."""
+        order = np.argsort(-self.logs, kind="stable")[:most]
+        return np.sort(order[self.logs[order] > self.logs.max() + np.log(LEAST_SHARE)])
+
+
+class Known(NamedTuple):
+    """Labelled items and their values.
+
+    Attributes
+    ----------
+    columns : ndarray of shape (q, m)
+        Rank-one kernels: the label-free answer, f through the views, and f itself at the end.
+    shared : ndarray of shape (p, m, m)
+        The other kernels.
+    fixed : ndarray of shape (m, m)
+        The covariance of unknown constants.
+    sure : ndarray of shape (m,)
+        As how many answers each value counts: by so much its noise is less.
+    z : ndarray of shape (m,)
+        The values, mean 0 and deviation 1.
+    """
+
+    columns: Array
+    shared: Array
+    fixed: Array
+    sure: Array
+    z: Array
+
+    def among(self, some: Positions) -> Known:
+        """Return some of the labels."""
+        square = np.ix_(some, some)
+        shared = self.shared[:, some][:, :, some]
+        return Known(self.columns[:, some], shared, self.fixed[square], self.sure[some], self.z[some])
+
+    def mean(self, slopes: Array) -> Array:
+        """Return the mean function of a hypothesis."""
+        return slopes @ (self.columns - self.columns.mean(axis=1, keepdims=True))
+
+    def covariance(self, variances: Array, noise: float) -> Array:
+        """Return the covariance of the values under a hypothesis."""
+        q = len(self.columns)
+        found = (self.columns.T * variances[:q]) @ self.columns + self.fixed
+        if len(self.shared):
+            found += np.tensordot(variances[q:], self.shared, 1)
+        found[np.diag_indices_from(found)] += noise / self.sure + JITTER
+        return np.asarray(found)
+
+    def told(self, one: Hypotheses) -> Iterator[tuple[float, Array, Array]]:
+        """Yield for each hypothesis how much it counts after the labels, K^-1, and K^-1 times the residuals."""
+        for slopes, variances, noise, before in zip(one.slopes, one.variances, one.noise, one.logs, strict=True):
+            factor, wrong = dpotrf(self.covariance(variances, noise), lower=True)
+            if wrong:
+                raise np.linalg.LinAlgError("the covariance of the labels is not positive definite")
+            inverse = dpotri(factor, lower=True)[0]
+            inverse = np.tril(inverse) + np.tril(inverse, -1).T
+            residuals = self.z - self.mean(slopes)
+            dual = inverse @ residuals
+            yield before - 0.5 * residuals @ dual - np.log(np.diag(factor)).sum(), inverse, dual
+
+
+def hypotheses(columns: Array, trust: float, tables: int, related: bool, rest: bool) -> Hypotheses:
+    """Return all hypotheses before any label.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (q, m)
+        Columns at the labelled items, see `Known`.
+    trust : float
+        The share of error in what sets f apart from averages over alike items.
+    tables : int
+        How many kernels of the graph there are: those of few and of many alike items, or none.
+    related, rest : bool
+        Whether there are related views and others, with two kernels each.
+    """
+    q, m = columns.shape
+    size = np.array([*np.mean(columns**2, axis=1), *np.ones(tables + 2 * related + 2 * rest)])
+
+    def family(graph: tuple[float, ...], of_columns: float, views: float, others: float, linear: float) -> Array:
+        smoothed = [of_columns * (trust + LEAST_TRUST)] * max(q - 3, 0)
+        v = [0.0, of_columns, *smoothed, 0.0][:q]
+        v += graph[:tables]
+        v += [2 * views * linear, 2 * views * (1 - linear)] * related
+        v += [2 * others * linear, 2 * others * (1 - linear)] * rest
+        found = np.array(v)
+        return found / max(found @ size, 1e-12)
+
+    plain = [family((0.0, 0.0), 0.0, 1.0, REST_OF_VIEWS, linear) for linear in LINEAR]
+    narrow = family((ONE_WIDTH, 0.0), ITS_COLUMNS, OF_VIEWS, OF_REST, 0.5)
+    wide = family((0.0, ONE_WIDTH), ITS_COLUMNS, OF_VIEWS, OF_REST, 0.5)
+    both = family((BOTH_WIDTHS, BOTH_WIDTHS), BOTH_WIDTHS, OF_VIEWS, OF_REST, 0.5)
+    among_alike = [narrow, wide, both, 0.5 * both + 0.25 * (plain[0] + plain[1])] if tables else []
+    expected = (LEAST_PLAIN + (MOST_PLAIN - LEAST_PLAIN) * (1 - trust)) * (m >= LEAST_LABELS) if tables else 1.0
+    found = []
+    for number, explains in enumerate([*among_alike, *plain]):
+        of_f = number >= len(among_alike)
+        likely = expected / len(plain) if of_f else (1 - expected) / len(among_alike)
+        if not likely:
+            continue
+        column = q - 1 if of_f else 0
+        of_each = np.full(len(CORRELATIONS), 1 / len(CORRELATIONS)) if of_f else OF_ANSWER
+        turned = [(rho, np.exp(-REVERSAL) / len(REVERSED)) for rho in REVERSED] if m >= FEW else []
+        for rho, chance in [*zip(CORRELATIONS, of_each, strict=True), *turned]:
+            b = np.sign(rho) * slope(columns[column], abs(rho))
+            left = max(1 - b**2 * columns[column].var(), LEAST_REST)
+            for share, expected_share in zip(EXPLAINED_BY_COLUMNS if of_f else EXPLAINED, HOW_LIKELY, strict=True):
+                slopes, v = np.zeros(q), share * left * explains
+                slopes[column] = b
+                v[column] += SLOPE_VARIANCE * b**2 + LEAST_SLOPE_VARIANCE
+                before = np.log(likely * chance * expected_share)
+                found.append((slopes, v, (1 - share) * left, before, of_f))
+    return Hypotheses(*map(np.array, zip(*found, strict=True)))
+
+
+class Mean:
+    """A mean of arrays whose weights are known by their logarithms, entry by entry."""
+
+    def __init__(self) -> None:
+        self._most: Array | float = -np.inf
+        self._total: Array | float = 0.0
+        self._sum: Array | float = 0.0
+
+    def add(self, log: Array, values: Array) -> None:
+        """Take something in."""
+        most = np.maximum(self._most, log)
+        before, now = np.exp(self._most - most), np.exp(log - most)
+        self._most, self._total = most, self._total * before + now
+        self._sum = self._sum * before + now * values
+
+    @property
+    def value(self) -> Array:
+        """The mean of all that was taken in."""
+        return np.asarray(self._sum / self._total)
+
+
+def averaged(known: Known, tried: Hypotheses, groups: Positions | None = None) -> tuple[Hypotheses, Array, LeftOut]:
+    """Return what labels leave of hypotheses, K^-1 times the residuals under each, and predictions of labels left out.
+
+    Parameters
+    ----------
+    known : Known
+        The labels.
+    tried : Hypotheses
+        As they are before any label.
+    groups : ndarray of shape (m,), optional
+        The group of each label. Labels are then left out by whole groups.
+
+    Returns
+    -------
+    Hypotheses
+        Those that count for anything, and how much.
+    ndarray of shape (h, m)
+        K^-1 times the residuals.
+    LeftOut
+        Predictions of labels by all hypotheses together. A label that is left out has no part in how much each counts,
+        but for more than `CHOOSING_LABELS` labels, none of which says much.
+    """
+    m = len(known.z)
+    if m > MOST_TRIED:  # with some of the labels, to save time
+        logs = np.array([log for log, _, _ in known.among(evenly(m, MOST_TRIED)).told(tried)])
+        tried = tried[np.flatnonzero(logs > logs.max() - HOPELESS)]
+    settled = m > CHOOSING_LABELS
+    if settled:
+        some = known.among(evenly(m, CHOOSING_LABELS))
+        tried = replace(tried, logs=np.array([log for log, _, _ in some.told(tried)]))
+        tried = tried[tried.standing(FEWER)]
+    after: list[float] = []
+    duals: list[Array] = []
+    one, two = Mean(), Mean()
+    for before, (log, inverse, dual) in zip(tried.logs, known.told(tried), strict=True):
+        after.append(before if settled else log)
+        duals.append(dual)
+        without = _without_two(dual, inverse) if groups is None else _without_groups(dual, inverse, groups)
+        of_one, of_two = (after[-1] - (0.0 if settled else density) for density in without[1:])
+        one.add(np.broadcast_to(of_one, m), known.z - np.diag(without[0]))
+        two.add(np.broadcast_to(of_two, (m, m)), known.z[:, None] - without[0])
+    twice = two.value
+    np.fill_diagonal(twice, one.value)
+    told = replace(tried, logs=np.array(after))
+    kept = told.standing()
+    return told[kept], np.array(duals)[kept], LeftOut(one.value[:, None], twice - twice.T, twice)
+
+
+def _without_two(dual: Array, inverse: Array) -> tuple[Array, Array, Array]:
+    """Return errors of predictions without two labels, and log densities of one and of two labels given the others.
+
+    Entry (i, j) of the errors is that of i without the labels of i and j, by the 2 x 2 block of K^-1; entries (i, i)
+    are without i alone. Densities lack a constant that all hypotheses share.
+    """
+    diagonal = np.diag(inverse)
+    determinant = np.outer(diagonal, diagonal) - inverse**2
+    np.fill_diagonal(determinant, 1.0)
+    errors = (diagonal[None, :] * dual[:, None] - inverse * dual[None, :]) / determinant
+    np.fill_diagonal(errors, dual / diagonal)
+    single = 0.5 * np.log(diagonal) - 0.5 * dual**2 / diagonal
+    squares = diagonal[:, None] * errors**2 + diagonal[None, :] * errors.T**2 + 2 * inverse * errors * errors.T
+    return errors, single, 0.5 * np.log(np.maximum(determinant, 1e-300)) - 0.5 * squares
+
+
+def _without_groups(dual: Array, inverse: Array, groups: Positions) -> tuple[Array, Array, Array]:
+    """Return the same without whole groups: entry (i, j) without i's group and without the label of j.
+
+    For a group B and a label j outside of it, the errors of B are (K^-1)_CC^-1 alpha_C at B, with C = B and j. With j
+    eliminated that is P_j^-1 (alpha_B - c_j alpha_j / d_j), where c_j and d_j are j's entries of K^-1 with B and with
+    itself, and P_j = (K^-1)_BB - c_j c_j^T / d_j has its inverse by Sherman and Morrison's formula. Entries (i, j) of
+    one group are without that group alone.
+    """
+    diagonal, m = np.diag(inverse), len(dual)
+    errors, single, of_two = np.empty((m, m)), np.empty(m), np.empty((m, m))
+    of_one = 0.5 * np.log(diagonal) - 0.5 * dual**2 / diagonal
+    for own in members(groups):
+        among = inverse[np.ix_(own, own)]
+        inner = np.linalg.inv(among)
+        outside = groups != groups[own[0]]
+        cross = inverse[own] * outside
+        reached = inner @ cross
+        direct = inner @ (dual[own][:, None] - cross * (dual / diagonal))
+        spread = diagonal - np.einsum("bj,bj->j", cross, reached)
+        along = np.einsum("bj,bj->j", cross, direct) / spread
+        errors[own] = direct + reached * along
+        level = np.linalg.slogdet(among)[1] + np.log(np.maximum(spread / diagonal, 1e-300))
+        squares = np.einsum("bj,bc,cj->j", errors[own], among, errors[own], optimize=True)
+        squares -= np.einsum("bj,bj->j", cross, errors[own]) ** 2 / diagonal
+        # The density of B without j, times that of j given all others.
+        of_two[own] = 0.5 * level - 0.5 * squares + of_one * outside
+        single[own] = of_two[own[0], own[0]]
+    return errors, single, of_two

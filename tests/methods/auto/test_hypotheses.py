@@ -1,0 +1,169 @@
+"""Hypotheses about values, against the equations of `tupi.methods.auto.hypotheses` written out."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal
+
+from tests.methods.auto.dense import everyone
+from tests.methods.auto.test_experts import ROWS, setting
+from tupi.methods.auto import hypotheses as module
+from tupi.methods.auto.hypotheses import Known, averaged, hypotheses
+from tupi.methods.auto.process import JITTER
+
+
+def labels(m=14, seed=0, q=4, tables=2):
+    """Return labelled items with kernels of all kinds, and all hypotheses about them."""
+    rng = np.random.default_rng(seed)
+    columns = rng.normal(size=(q, m))
+    shared = []
+    for _ in range(tables + 4):
+        X = rng.normal(size=(m, 5))
+        K = X @ X.T
+        shared.append(K / np.mean(np.diag(K)))
+    z = columns[0] + 0.5 * rng.normal(size=m)
+    z = (z - z.mean()) / z.std()
+    known = Known(columns, np.array(shared), np.ones((m, m)), np.ones(m), z)
+    return known, hypotheses(columns, 0.4, tables, related=True, rest=True)
+
+
+def dense(known, tried, number):
+    """Return the mean and the covariance of labels under one hypothesis, straight from its definition."""
+    q = len(known.columns)
+    mean = sum(b * (column - column.mean()) for b, column in zip(tried.slopes[number], known.columns, strict=True))
+    K = known.fixed + (JITTER + tried.noise[number]) * np.eye(len(known.z))
+    for v, column in zip(tried.variances[number][:q], known.columns, strict=True):
+        K = K + v * np.outer(column, column)
+    for v, kernel in zip(tried.variances[number][q:], known.shared, strict=True):
+        K = K + v * kernel
+    return mean, K
+
+
+def slow_left_out(known, tried, out, asked):
+    """Return the mean over hypotheses of one label's prediction, without some labels."""
+    kept = np.setdiff1d(np.arange(len(known.z)), out)
+    logs, said = [], []
+    for number in range(len(tried.logs)):
+        mean, K = dense(known, tried, number)
+        here = K[np.ix_(kept, kept)]
+        logs.append(tried.logs[number] + multivariate_normal(mean[kept], here).logpdf(known.z[kept]))
+        said.append(mean[asked] + K[asked, kept] @ np.linalg.solve(here, (known.z - mean)[kept]))
+    return np.exp(np.array(logs) - logsumexp(logs)) @ np.array(said)
+
+
+def test_each_hypothesis_counts_as_it_makes_the_labels_likely():
+    known, tried = labels()
+    after, duals, _ = averaged(known, tried)
+    logs = []
+    for number in range(len(tried.logs)):
+        mean, K = dense(known, tried, number)
+        logs.append(tried.logs[number] + multivariate_normal(mean, K).logpdf(known.z))
+    shares = np.exp(np.array(logs) - logsumexp(logs))
+    kept = np.flatnonzero(shares > module.LEAST_SHARE * shares.max())
+    np.testing.assert_allclose(after.shares, shares[kept] / shares[kept].sum(), rtol=1e-6)
+    mean, K = dense(known, tried, kept[0])
+    np.testing.assert_allclose(duals[0], np.linalg.solve(K, known.z - mean), atol=1e-6)
+
+
+def test_a_label_that_is_left_out_has_no_part_in_its_prediction():
+    known, tried = labels()
+    found = averaged(known, tried)[2]
+    for i, j in ((0, 5), (5, 0), (3, 12)):
+        assert found.held_out[i, 0] == pytest.approx(slow_left_out(known, tried, [i], i), abs=1e-6)
+        assert found.twice[i, j] == pytest.approx(slow_left_out(known, tried, [i, j], i), abs=1e-6)
+    np.testing.assert_allclose(found.differences, found.twice - found.twice.T)
+    np.testing.assert_array_equal(np.diag(found.twice), found.held_out[:, 0])
+
+
+def test_whole_groups_are_left_out():
+    known, tried = labels()
+    groups = np.arange(14) % 4
+    known = known._replace(fixed=np.equal.outer(groups, groups).astype(float))  # each has a constant of its own
+    found = averaged(known, tried, groups)[2]
+    for i, j in ((0, 5), (6, 1), (3, 7)):
+        own = np.flatnonzero(groups == groups[i])
+        assert found.held_out[i, 0] == pytest.approx(slow_left_out(known, tried, own, i), abs=1e-6)
+        assert found.twice[i, j] == pytest.approx(slow_left_out(known, tried, np.union1d(own, [j]), i), abs=1e-6)
+
+
+def test_the_noise_of_a_value_is_less_by_its_weight():
+    known, tried = labels()
+    sure = np.linspace(0.5, 3.0, len(known.z))
+    v, noise = tried.variances[0], tried.noise[0]
+    more = known._replace(sure=sure).covariance(v, noise) - known.covariance(v, noise)
+    np.testing.assert_allclose(more, np.diag(noise / sure - noise), atol=1e-12)
+
+
+def test_what_hypotheses_say():
+    """Shares of what is explained, the rest and the noise make up the labels' variance."""
+    known, tried = labels(m=30)
+    assert np.exp(logsumexp(tried.logs)) == pytest.approx(1 + np.exp(-module.REVERSAL), rel=1e-9)
+    sizes = np.append(np.mean(known.columns**2, axis=1), np.ones(6))
+    for slopes, v, noise in zip(tried.slopes, tried.variances, tried.noise, strict=True):
+        column = np.flatnonzero(slopes)[0]
+        b, explained = slopes[column], v.copy()
+        explained[column] -= module.SLOPE_VARIANCE * b**2 + module.LEAST_SLOPE_VARIANCE
+        rest = max(1 - b**2 * known.columns[column].var(), module.LEAST_REST)
+        assert explained @ sizes + noise == pytest.approx(rest)
+    assert set(np.flatnonzero(tried.slopes.any(axis=0))) == {0, 3}  # the label-free answer, and f
+    plain = tried.variances[tried.plain]
+    assert not plain[:, :3].any()  # no averages over alike items
+    assert not plain[:, 4:6].any()
+    assert (plain[:, [6, 8]] > 0).all()  # linear kernels; smooth ones have a part in some
+    assert (plain[:, [7, 9]] > 0).any(axis=0).all()
+
+
+@pytest.mark.parametrize(("m", "turned"), [(19, False), (20, True)])
+def test_only_enough_labels_may_turn_a_ranking_over(m, turned):
+    tried = labels(m=m)[1]
+    assert (tried.slopes < 0).any() == turned
+
+
+def test_few_labels_say_nothing_of_the_views_own_columns():
+    assert not labels(m=7)[1].plain.any()
+    assert labels(m=8)[1].plain.any()
+    without_tables = hypotheses(np.random.default_rng(0).normal(size=(3, 7)), 0.0, 0, related=False, rest=True)
+    assert without_tables.plain.all()
+
+
+def test_many_labels_meet_fewer_hypotheses_and_nearly_the_same_predictions(monkeypatch):
+    known, tried = labels(m=60)
+    exact = averaged(known, tried)[2].held_out
+    monkeypatch.setattr(module, "MOST_TRIED", 30)
+    np.testing.assert_allclose(averaged(known, tried)[2].held_out, exact, atol=1e-3)
+    monkeypatch.setattr(module, "CHOOSING_LABELS", 40)
+    after, duals, found = averaged(known, tried)
+    assert len(after.logs) == len(duals) <= module.FEWER
+    assert np.abs(found.held_out - exact).mean() < 0.1
+
+
+def test_what_is_said_of_items_is_the_mean_over_hypotheses():
+    base, fused, z = setting()
+    h, items = fused.average.hypotheses, everyone(base)
+    columns, shared = fused.kernels.of_columns(items)[0], fused.kernels.shared(items)
+    said = np.zeros(len(items.base))
+    for share, slopes, v, noise in zip(h.shares, h.slopes, h.variances, h.noise, strict=True):
+        q = len(columns)
+        mean = slopes @ (columns - columns[:, ROWS].mean(axis=1, keepdims=True))
+        C = 1 + (columns.T * v[:q]) @ columns[:, ROWS] + sum(a * K for a, K in zip(v[q:], shared, strict=True))
+        K = C[ROWS] + (noise + JITTER) * np.eye(len(ROWS))
+        said += share * (mean + C @ np.linalg.solve(K, z - mean[ROWS]))
+    np.testing.assert_allclose(fused.said(items)[:, 0], said, atol=1e-5)
+
+
+def test_a_reversed_predictor_is_turned_over_by_many_labels():
+    fused = setting(sign=-1.0)[1]
+    assert fused.average.hypotheses.shares @ (fused.average.hypotheses.slopes < 0).any(axis=1) > 0.5
+    few = setting(sign=-1.0, rows=ROWS[:10])[1]
+    assert not (few.average.hypotheses.slopes < 0).any()
+
+
+def test_shares_of_some_hypotheses():
+    tried = labels()[1]
+    some = replace(tried, logs=np.linspace(0.0, -20.0, len(tried.logs)))
+    kept = some.standing()
+    assert (some.logs[kept] > np.log(module.LEAST_SHARE)).all()
+    assert len(some.standing(2)) == 2
+    assert some[kept].shares.sum() == pytest.approx(1.0)
