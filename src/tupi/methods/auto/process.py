@@ -1,8 +1,11 @@
 """A Gaussian process on the labels: variances by marginal likelihood under a prior, and what it predicts.
 
-y_j = b0 (l_j - mean l_j) + constant + sum_k GP_k + noise for each output j (one for scores, one per class), where l is
-the label-free answer, b0 the slope that a correlation of RHO would have, and GP_k has variance v_k times a kernel of
-`tupi.methods.auto.kernels`. Outputs share the v_k. All algebra is m x m for m labels.
+It learns classes and comparisons; values are learned under many hypotheses, `tupi.methods.auto.hypotheses`.
+
+y_j = mean function + constant + sum_k GP_k + noise for each output j (one for scores, one per class), where GP_k has
+variance v_k times a kernel of `tupi.methods.auto.kernels`. The mean function of classes is their label-free
+probability; that of scores the label-free answer times the slope that a correlation of RHO would have. Outputs share
+the v_k. All algebra is m x m for m labels.
 """
 
 from __future__ import annotations
