@@ -23,7 +23,7 @@ from tupi.inputs.labels import Labels, Pairs, Values, labelled_items, n_labels, 
 from tupi.inputs.problem import Problem, check_taking_part
 from tupi.judging.evidence import MIN_LABELS, Answer, answer_without, gain_over
 from tupi.judging.folds import label_folds
-from tupi.judging.gain import Gain, pair_gain
+from tupi.judging.gain import EXPLAINS, GAIN, Gain, pair_gain
 from tupi.judging.metrics import Metric, metric_of
 from tupi.methods.auto.answers import correlation
 from tupi.methods.auto.auto import label_free_of
@@ -34,7 +34,6 @@ from tupi.methods.base import Fit, Method
 from tupi.runtime.errors import InputError
 
 MOST_VIEWS = 20  # views that are left out in turn; of more, those that count most
-GAIN, EXPLAINS = "gain", "explains"
 SELDOM = 3.0  # what none of m labels shows may still be true of 3 / m of all items, with a confidence of 95 per cent
 LEAST_ITEMS = 4  # a correlation of fewer has no interval
 Array = NDArray[np.float64]

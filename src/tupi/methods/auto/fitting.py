@@ -222,16 +222,12 @@ def fit_classes(problem: LabelFree, labelled: Features, z: Array, mean: Chances,
 
     Parameters
     ----------
-    problem : LabelFree
-        The problem without labels.
-    labelled : Features
-        Labelled items.
+    problem, labelled, weights
+        See `fit_values`.
     z : ndarray of shape (m, c)
         Indicators of their classes, in deviations of these.
     mean : Chances
         The mean function.
-    weights : ndarray of shape (m,), optional
-        As how many answers each label counts.
     """
     found = kernels(problem, labelled)
     columns, residuals = found.of_columns(labelled), z - mean(labelled.base)
