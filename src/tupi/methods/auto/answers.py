@@ -30,6 +30,7 @@ from tupi.methods.auto.guard import (
 )
 from tupi.methods.auto.items import Scale
 from tupi.methods.auto.labelfree import LabelFree, unit
+from tupi.methods.auto.process import standardised, units_of
 
 NEW = Blend(1.0, 0.0, 0.0)  # what the process says, as it is
 INITIAL, LABEL_FREE = Blend(0.0, 1.0, 0.0), Blend(0.0, 0.0, 1.0)
@@ -386,24 +387,6 @@ class ComparisonAnswer(OrderAnswer):
         assert self.fused.answers is not None
         worth = self.fused.answers.value
         return float(np.average(worth, weights=worth) ** 1.5)
-
-
-def units_of(values: Array, weights: Array | None) -> tuple[float, float]:
-    """Return the mean and the deviation of labels, to which each adds as much as it counts.
-
-    The deviation is at least a billionth of that of labels which count alike: one that hardly counts may then be far
-    from the others, and yet not so far that its square is no number.
-    """
-    level, deviation = float(np.average(values, weights=weights)), float(values.std())
-    if weights is not None:
-        deviation = max(float(np.sqrt(np.average((values - level) ** 2, weights=weights))), 1e-9 * deviation)
-    return level, deviation
-
-
-def standardised(values: Array, weights: Array | None) -> Array:
-    """Return labels less their mean, over their deviation; see `units_of`."""
-    level, deviation = units_of(values, weights)
-    return (values - level) / deviation
 
 
 def correlation(first: Array, second: Array, weights: Array | None = None) -> float:

@@ -190,6 +190,24 @@ def left_out(values: Array, dual: Array, inverse: Array) -> Array:
     return values - dual / np.diag(inverse)
 
 
+def units_of(values: Array, weights: Array | None) -> tuple[float, float]:
+    """Return the mean and the deviation of labels, to which each adds as much as it counts.
+
+    The deviation is at least a billionth of that of labels which count alike: one that hardly counts may then be far
+    from the others, and yet not so far that its square is no number.
+    """
+    level, deviation = float(np.average(values, weights=weights)), float(values.std())
+    if weights is not None:
+        deviation = max(float(np.sqrt(np.average((values - level) ** 2, weights=weights))), 1e-9 * deviation)
+    return level, deviation
+
+
+def standardised(values: Array, weights: Array | None) -> Array:
+    """Return labels less their mean, over their deviation; see `units_of`."""
+    level, deviation = units_of(values, weights)
+    return (values - level) / deviation
+
+
 def slope(answers: Array, rho: float = RHO) -> float:
     """Return b0: the slope of labels with deviation one on predictions of them, if they correlate by so much."""
     return float(1 / np.sqrt(answers.var() + (1 - rho**2) / rho**2))
