@@ -104,9 +104,7 @@ class Problem:
     @property
     def are_probabilities(self) -> bool:
         """Whether the predictions are class probabilities: not negative, and rows sum to one."""
-        if self.task != "classification":
-            return False
-        return bool((self.initial >= 0).all() and np.allclose(self.initial.sum(axis=1), 1.0, atol=1e-6))
+        return self.task == "classification" and sum_to_one(self.initial)
 
     @property
     def columns(self) -> NDArray[np.float64]:
@@ -180,6 +178,11 @@ def make_problem(
     taking_part = problem.columns[problem.covered]
     check_taking_part(len(taking_part), bool((taking_part != taking_part[:1]).any()))
     return problem
+
+
+def sum_to_one(rows: NDArray[np.float64]) -> bool:
+    """Return whether rows are probabilities: not negative, with sum one."""
+    return bool((rows >= 0).all() and np.allclose(rows.sum(axis=1), 1.0, atol=1e-6))
 
 
 def check_task(task: Any) -> None:

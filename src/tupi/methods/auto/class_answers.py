@@ -21,7 +21,7 @@ from tupi.blocks.home import Kept, Rows
 from tupi.inputs.problem import SMALLEST_PROBABILITY
 from tupi.judging.conformal import class_scores
 from tupi.judging.gain import Gain, mean_gain, pair_gain
-from tupi.methods.auto.answers import NEW, Answer, ScoreAnswer, correlation, units_of
+from tupi.methods.auto.answers import NEW, Answer, correlation, units_of
 from tupi.methods.auto.fused import Chances
 from tupi.methods.auto.guard import Blend, probability_of_gain, share_of_new, wrong_before
 from tupi.methods.auto.items import Scale
@@ -277,7 +277,7 @@ def _chances(rows: Rows, base: Array, *, answer: Array, by: Array, add: Array) -
 
 
 @dataclass(frozen=True, eq=False)
-class BinaryAnswer(ScoreAnswer):
+class BinaryAnswer(Answer):
     """Log odds from zeros and ones; pairs of a one and a zero judge them, which is the area under the ROC curve."""
 
     values: Array

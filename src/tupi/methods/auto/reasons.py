@@ -27,7 +27,6 @@ from tupi.methods.auto.answers import (
     ComparisonAnswer,
     RankingAnswer,
     RegressionAnswer,
-    ScoreAnswer,
     standardised,
 )
 from tupi.methods.auto.class_answers import BinaryAnswer, ClassAnswer
@@ -277,7 +276,6 @@ class Explanation:
         """Return what one deviation of the labels is in the units of an explanation; of several classes, a share."""
         if isinstance(answer, ClassAnswer):
             return float(answer.chances.unit[output] * blend.new)
-        assert isinstance(answer, (ScoreAnswer, RegressionAnswer))
         both = 2.0 if self.scale.two else 1.0  # the column of two classes is half their log odds
         return float(both * answer.coefficients(blend)[output, -2] * self.scale.scale[output])
 
