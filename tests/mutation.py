@@ -39,6 +39,10 @@ TESTS = {
     "tupi.judging.ndcg": ["tests/judging/test_ndcg.py"],
     "tupi.judging.conformal": ["tests/judging/test_conformal.py"],
     "tupi.judging.evidence": ["tests/judging/test_evidence.py"],
+    "tupi.judging.whole": ["tests/judging/test_ndcg.py", "tests/judging/test_catalogue.py"],
+    "tupi.judging.catalogue": ["tests/judging/test_catalogue.py"],
+    "tupi.judging.veto": ["tests/judging/test_veto.py"],
+    "tupi.judging.labelled_folds": ["tests/test_estimator.py"],
     "tupi.methods.auto.guard": ["tests/methods/auto/test_guard.py", "tests/methods/auto/test_shares.py"],
 }
 FOLDERS = ("runtime", "inputs", "blocks", "embedding", "judging", "rankers", "algorithm", "methods")  # lowest first

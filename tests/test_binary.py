@@ -270,6 +270,18 @@ def test_decisions_by_columns_and_without_labels():
     assert "no labels to check that by" in one.sentence
 
 
+@pytest.mark.parametrize(("names", "positive"), [("no yes", "yes"), ("yes no", "yes"), ("b a", "a"), ("1 0", "1")])
+def test_the_positive_one_of_two_columns_is_so_by_convention_or_the_second(names, positive):
+    first, second = names.split()
+    columns = {positive: P, ({first, second} - {positive}).pop(): 1 - P}
+    result = tupi.denoise(pd.DataFrame(columns)[[first, second]], VIEWS, method="smooth", task="classification")
+    plain = tupi.denoise(P, VIEWS, method="smooth", task="classification").decide(1, 4)
+    found = result.decide(1, 4)
+    np.testing.assert_array_equal(found.positive, plain.positive)
+    assert f"are taken for {positive!r}" in found.sentence
+    assert set(found.decisions[found.positive]) == {positive}
+
+
 def test_decisions_need_two_classes_and_costs():
     with pytest.raises(InputError, match="cost_fn: found 0; accepted: a number above 0"):
         denoised(method="ridge").decide(1, 0)

@@ -20,6 +20,12 @@ COLUMNS = {"near": [0, 1], "bent": slice(2, 5), "junk": [5, 6, 7, 8]}
 WITH_SCORES = np.column_stack([SCORES, X])
 KNOWN = np.where(np.arange(80) < 30, TRUTH, np.nan)
 QUICK = {"method": "ridge"}
+TEXT = np.where(TRUTH > 0, "up", "no")
+WITH_CHANCES = np.column_stack([1 / (1 + np.exp(-SCORES)), X])
+
+
+def fitted_classes(labels=TEXT):
+    return tupi.TupiDenoiser(predictions=0, task="classification", method="smooth").fit(WITH_CHANCES, labels)
 
 
 @parametrize_with_checks([tupi.TupiDenoiser(), tupi.TupiDenoiser(method="tupi", params={"n_iter": 2})])
@@ -154,6 +160,12 @@ def test_without_the_predictions_of_new_items_there_is_no_predict():
         (lambda e: e.fit(pd.DataFrame(X), KNOWN, predictions=SCORES[:9]), "predictions: found 9 for 80 rows of X"),
         (lambda e: e.fit(X, KNOWN, predictions=SCORES).predict(X), "predictions: found None; accepted: the initial"),
         (lambda e: e.fit(X, KNOWN, predictions=SCORES).score(X, np.full(80, np.nan)), "y: found no value"),
+        (lambda e: e.fit(X, KNOWN, predictions=SCORES).score(X, X), r"y: found shape \(80, \d\); accepted: one value"),
+        (
+            lambda e: fitted_classes().score(WITH_CHANCES, TEXT, sample_weight=np.zeros(80)),
+            r"sample_weight: found shape \(80,\) for 80 rows of X, or none above 0; accepted: a finite number",
+        ),
+        (lambda e: fitted_classes().score(WITH_CHANCES, TEXT, sample_weight=[1]), r"sample_weight: found shape \(1,\)"),
         (lambda e: list(tupi.LabelledKFold(31).split(X, KNOWN)), "y: found 30 label"),
         (lambda e: list(tupi.LabelledKFold().split(X)), "y: found None"),
         (lambda e: list(tupi.LabelledKFold(1).split(X, KNOWN)), "n_splits: found 1; accepted: a whole number"),
@@ -327,3 +339,18 @@ def test_only_results_in_memory_are_reported(tmp_path):
     estimator.result_ = DistributedDenoised(*[None] * 11)
     with pytest.raises(tupi.InputError, match="report: found a result of a Dask cluster"):
         estimator.report(tmp_path / "report.html")
+
+
+def test_accuracy_compares_whole_names_whatever_their_type():
+    estimator = fitted_classes()
+    right = estimator.predict(WITH_CHANCES) == TEXT
+    assert estimator.score(WITH_CHANCES, TEXT) == right.mean()
+    longer = np.where(TEXT == "up", "upper", "no")  # cut to two letters it would be the class "up"
+    assert estimator.score(WITH_CHANCES, longer) == np.mean(right & (TEXT == "no"))
+    weights = np.arange(80.0)
+    assert estimator.score(WITH_CHANCES, TEXT, sample_weight=weights) == pytest.approx(right @ weights / weights.sum())
+    numbers = (TRUTH > 0).astype(float).astype(object)
+    numbered = fitted_classes(numbers)
+    assert (
+        numbered.score(WITH_CHANCES, numbers) == numbered.score(WITH_CHANCES, (TRUTH > 0).astype(int)) == right.mean()
+    )

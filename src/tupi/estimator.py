@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
-from sklearn.metrics import accuracy_score, r2_score
+from sklearn.metrics import r2_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tupi.api import denoise
+from tupi.inputs.classes import plain_name
 from tupi.inputs.labels import Labels
-from tupi.inputs.numbers import as_plain, unmasked
+from tupi.inputs.numbers import as_numbers, as_plain, unmasked
 from tupi.inputs.problem import MIN_ITEMS
 from tupi.inputs.types import Column, Table
 from tupi.judging.metrics import pairwise_accuracy
@@ -224,6 +225,8 @@ class TupiDenoiser(BaseEstimator):
         if sample_weight is not None and self.task == "ranking":
             raise InputError("sample_weight: found for ranking, where pairs are scored; accepted: None.")
         truth = as_plain("y", y)
+        if truth.ndim != 1:
+            raise InputError(f"y: found shape {truth.shape}; accepted: one value for each row of X.")
         known = ~pd.isna(truth)
         if not known.any():
             raise InputError("y: found no value; accepted: the truth of some items.")
@@ -231,10 +234,11 @@ class TupiDenoiser(BaseEstimator):
         if len(found) != len(truth):
             raise InputError(f"y: found {len(truth)} value(s) for {len(found)} rows of X; accepted: one for each.")
         found, truth = found[known], truth[known]
-        weights = None if sample_weight is None else np.asarray(sample_weight)[known]
-        if self.task == "classification":
-            return float(accuracy_score(truth.astype(found.dtype), found, sample_weight=weights))
-        truth = truth.astype(np.float64)
+        weights = None if sample_weight is None else _weights(sample_weight, known)
+        if self.task == "classification":  # 1, 1.0 and "1" are one class, and no name is cut to the length of others
+            right = [plain_name(one) == plain_name(other) for one, other in zip(truth, found, strict=True)]
+            return float(np.average(right, weights=weights))
+        truth = as_numbers("y", truth).astype(np.float64)
         if self.task == "regression":
             return float(r2_score(truth, found, sample_weight=weights))
         return pairwise_accuracy(found, truth, None if groups is None else np.asarray(groups)[known])
@@ -324,6 +328,18 @@ def _with_ids(predictions: Any, index: pd.Index | None) -> Any:
     if isinstance(predictions, (pd.Series, pd.DataFrame)):
         return predictions.set_axis(index, axis=0)
     return pd.DataFrame(predictions, index=index) if np.ndim(predictions) > 1 else pd.Series(predictions, index=index)
+
+
+def _weights(sample_weight: Column, known: np.ndarray) -> np.ndarray:
+    """Return how much each item counts whose truth is known."""
+    weights = as_numbers("sample_weight", sample_weight).astype(np.float64)
+    if weights.shape != known.shape or not (np.isfinite(weights) & (weights >= 0)).all() or not weights[known].any():
+        raise InputError(
+            f"sample_weight: found shape {weights.shape} for {len(known)} rows of X, or none above 0; accepted: a "
+            "finite number from 0 on for each, some of them above 0."
+        )
+    found: np.ndarray = weights[known]
+    return found
 
 
 def _by_class(columns: np.ndarray) -> np.ndarray:

@@ -34,6 +34,8 @@ def main() -> int:
         if wrong is not None:
             failed += 1
             print(f"--- seed {seed}, {case.kind}: {wrong}", flush=True)
+        if kinds.total() % 10_000 == 0:
+            print(f"{kinds.total():,} cases, up to seed {seed}: {refused:,} refused, {failed} failed", flush=True)
     counts = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
     print(f"{kinds.total():,} cases in {time.monotonic() - began:.0f} s: {counts}")
     print(f"{refused:,} were refused with a sentence, {failed} failed")

@@ -188,10 +188,19 @@ class TwoClasses:
     def _rank(self, form: Any) -> tuple[bool, int, bool, Any]:
         """Return by what classes are put in order, the positive one last; numbers come before text."""
         text = str(form).strip().casefold()
-        convention = (text in POSITIVE) - (text in NEGATIVE)
         is_called = self.called is not None and plain_name(self.called) == form
         is_number = isinstance(form, numbers.Real) or _is_number(text)
-        return is_called, convention, not is_number, float(form) if is_number else text
+        return is_called, _by_words(text), not is_number, float(form) if is_number else text
+
+
+def convention(name: Any) -> int:
+    """Return 1 for a name that is positive by convention, such as "yes" or 1, -1 for its opposite, and else 0."""
+    form = plain_name(name)
+    return {0: -1, 1: 1}.get(form, 0) if isinstance(form, int) else _by_words(form.strip().casefold())
+
+
+def _by_words(text: str) -> int:
+    return (text in POSITIVE) - (text in NEGATIVE)
 
 
 def _is_number(text: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.inputs.classes import collapse
+from tupi.inputs.classes import collapse, convention
 from tupi.results.outcome import Outcome
 from tupi.runtime.errors import InputError
 
@@ -47,14 +47,14 @@ def decide(result: Outcome, cost_fp: float, cost_fn: float) -> Decisions:
         is_number = isinstance(cost, (int, float, np.integer, np.floating)) and not isinstance(cost, bool)
         if not is_number or not np.isfinite(cost) or cost <= 0:
             raise InputError(f"{name}: found {cost!r}; accepted: a number above 0.")
-    p = _probabilities(result)
+    p, classes = _probabilities(result)
     cost_fp, cost_fn = float(cost_fp), float(cost_fn)
     threshold = 1.0 / (1.0 + cost_fn / cost_fp)  # the sum of two large costs may be no number
     positive = p >= threshold
     unit = max(cost_fp, cost_fn)  # neither may the sum over all items
     expected = unit * float(np.mean(np.where(positive, (1 - p) * (cost_fp / unit), p * (cost_fn / unit))))
-    names = np.array(result.classes or (0, 1), dtype=None if result.classes is None else object)
-    called = "the positive class" if result.classes is None else repr(result.classes[1])
+    names = np.array(classes or (0, 1), dtype=None if classes is None else object)
+    called = "the positive class" if classes is None else repr(classes[1])
     sentence = (
         f"{int(positive.sum()):,} of {len(p):,} items have a probability of at least {threshold:.3g} and are taken for "
         f"{called}; on average an item is expected to cost {expected:.3g}, if the probabilities are right."
@@ -62,14 +62,20 @@ def decide(result: Outcome, cost_fp: float, cost_fn: float) -> Decisions:
     return Decisions(names[positive.astype(int)], positive, threshold, expected, sentence + _doubt(result))
 
 
-def _probabilities(result: Outcome) -> NDArray[np.float64]:
-    """Return the probability of the positive class; complain unless there are two classes with probabilities."""
-    found = result.predictions
+def _probabilities(result: Outcome) -> tuple[NDArray[np.float64], tuple[Any, ...] | None]:
+    """Return the probability of the positive class, and the names of both, that one last.
+
+    Complain unless there are two classes with probabilities. Of two columns the second is positive, unless the first is
+    so by convention.
+    """
+    found, classes = result.predictions, result.classes
     if result.binary:
-        return found
+        return found, classes
     two = result.task == "classification" and found.shape[1] == 2
     if two and (found >= 0).all() and np.allclose(found.sum(axis=1), 1.0, atol=1e-6):
-        return collapse(found)
+        if classes is not None and convention(classes[0]) > convention(classes[1]):
+            found, classes = found[:, ::-1], classes[::-1]
+        return collapse(found), classes
     raise InputError(
         f"decide: found predictions of shape {found.shape} for task {result.task!r}; accepted: probabilities of two "
         "classes, from task='classification' with one probability per item or two columns that sum to one."

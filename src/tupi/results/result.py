@@ -345,6 +345,9 @@ class Denoised(Outcome):
     def decide(self, cost_fp: float, cost_fn: float) -> Decisions:
         """Return which of two classes to take each item for, so that mistakes are expected to cost least.
 
+        The positive class is that of ``classes`` which is named last; of two columns, the first one if that is positive
+        by convention (1, True, "yes") and the second is not. The sentence of the outcome names it.
+
         An item is taken for the positive class if its probability p is at least ``cost_fp / (cost_fp + cost_fn)``: from
         there on the cost of a false alarm, (1 - p) ``cost_fp``, is at most that of a miss, p ``cost_fn``. That holds as
         far as the probabilities are right; ``evidence`` has their log loss and calibration error.

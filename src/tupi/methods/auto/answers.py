@@ -30,14 +30,11 @@ from tupi.methods.auto.guard import (
 )
 from tupi.methods.auto.items import Scale
 from tupi.methods.auto.labelfree import LabelFree, unit
+from tupi.methods.auto.process import standardised, units_of
 
 NEW = Blend(1.0, 0.0, 0.0)  # what the process says, as it is
 INITIAL, LABEL_FREE = Blend(0.0, 1.0, 0.0), Blend(0.0, 0.0, 1.0)
 LABELS_OF_SPREAD = 5.0  # as how many labels it counts that the process knows how large its errors are
-USUAL, UNUSUAL = (
-    1.1,
-    1.5,
-)  # times the greatest deviation that is expected: values as they are, and half as normal scores
 MANY = 1000  # answers that are followed nearly as far as right ones, see `ComparisonAnswer.honesty`
 DOUBTED = 200  # answers with which half of the share of wrong ones is believed, see `ComparisonAnswer.agreement`
 Array = NDArray[np.float64]
@@ -68,9 +65,14 @@ class Answer(ABC):
     n_used: int
     rows: Positions
 
-    @abstractmethod
     def columns(self, blend: Blend) -> Kept:
         """Return new columns, standardised, with the blocks."""
+        made = {"coefficients": self.coefficients(blend)}
+        return self.problem.home.each(mixed, self.problem.base, self.answers, **made)
+
+    def coefficients(self, blend: Blend) -> Array:
+        """Return how columns are made of [1, base columns, g, mean function]; those of several classes are not."""
+        raise NotImplementedError
 
     @abstractmethod
     def gain(self, blend: Blend) -> Gain:
@@ -106,10 +108,6 @@ class Answer(ABC):
     def wide(self, coefficients: Array) -> Array:
         """Return coefficients of [1, base columns] as such of [1, base columns, g, mean function]."""
         return np.pad(coefficients, ((0, 0), (0, 2)))
-
-    def mixed(self, coefficients: Array) -> Kept:
-        """Return the columns of some coefficients."""
-        return self.problem.home.each(mixed, self.problem.base, self.answers, coefficients=coefficients)
 
     def at_labels(self, coefficients: Array) -> Array:
         """Return a column that is made of [1, base columns] at the labelled items, shape (m, c)."""
@@ -191,12 +189,8 @@ class Answer(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreAnswer(Answer):
-    """Scores, whose order alone counts."""
-
-    def columns(self, blend: Blend) -> Kept:
-        """Return scores."""
-        return self.mixed(self.coefficients(blend))
+class OrderAnswer(Answer):
+    """Scores, whose order alone counts, and which pairs judge whose labels were left out."""
 
     def coefficients(self, blend: Blend) -> Array:
         """Return how scores are made of [1, base columns, g, mean function]."""
@@ -213,8 +207,9 @@ class ScoreAnswer(Answer):
         before = f[first] - f[second]
         return before, blend.of(new / self.spread(), before, label_free[first] - label_free[second])
 
-    def _pair_gain(self, blend: Blend, first: Positions, second: Positions, new: Array) -> Gain:
-        """Return the gain in pairwise accuracy; ``new`` are differences that the process predicts within pairs."""
+    def gain(self, blend: Blend) -> Gain:
+        """Return the gain in pairwise accuracy."""
+        first, second, new = self._pairs()
         before, after = self._differences(blend, first, second, new)
         groups = None if self.fused.groups is None else self.fused.groups[first]
         return pair_gain(before, after, first, second, len(self.fused.labelled.base), groups, self._sure(first, second))
@@ -223,15 +218,6 @@ class ScoreAnswer(Answer):
         """Return how much each pair tells; None if all tell alike. A difference is as sure as its two values."""
         sure = self.fused.weights
         return None if sure is None else sure[first] * sure[second] / (sure[first] + sure[second])
-
-
-@dataclass(frozen=True, eq=False)
-class OrderAnswer(ScoreAnswer):
-    """Scores that pairs judge whose labels were left out."""
-
-    def gain(self, blend: Blend) -> Gain:
-        """Return the gain in pairwise accuracy."""
-        return self._pair_gain(blend, *self._pairs())
 
     def left_out_pairs(self, blend: Blend) -> tuple[Positions, Positions, Array]:
         """Return the pairs that judge."""
@@ -306,10 +292,6 @@ class RegressionAnswer(Answer):
     """Values from values, in the labels' units."""
 
     values: Array
-
-    def columns(self, blend: Blend) -> Kept:
-        """Return values."""
-        return self.mixed(self.coefficients(blend))
 
     def coefficients(self, blend: Blend) -> Array:
         """Return how values are made of [1, base columns, g, mean function]."""
@@ -419,24 +401,6 @@ class ComparisonAnswer(OrderAnswer):
         n, share = worth.sum() ** 2 / (worth**2).sum(), float(np.average(worth, weights=worth))
         many = (n / MANY) ** 2
         return float((share * (many + 1) / (many * share + 1)) ** 1.5)
-
-
-def units_of(values: Array, weights: Array | None) -> tuple[float, float]:
-    """Return the mean and the deviation of labels, to which each adds as much as it counts.
-
-    The deviation is at least a billionth of that of labels which count alike: one that hardly counts may then be far
-    from the others, and yet not so far that its square is no number.
-    """
-    level, deviation = float(np.average(values, weights=weights)), float(values.std())
-    if weights is not None:
-        deviation = max(float(np.sqrt(np.average((values - level) ** 2, weights=weights))), 1e-9 * deviation)
-    return level, deviation
-
-
-def standardised(values: Array, weights: Array | None) -> Array:
-    """Return labels less their mean, over their deviation; see `units_of`."""
-    level, deviation = units_of(values, weights)
-    return (values - level) / deviation
 
 
 def correlation(first: Array, second: Array, weights: Array | None = None) -> float:
