@@ -33,7 +33,12 @@ Examples:
 @click.option(
     "--report", type=click.Path(path_type=Path), metavar="FILE.html", help="Also write a report that opens offline."
 )
-@click.option("--save", type=click.Path(path_type=Path), metavar="FILE.npz", help="Also save everything for tupi.load.")
+@click.option(
+    "--save",
+    type=click.Path(path_type=Path),
+    metavar="FILE.npz",
+    help="Also save everything, for tupi predict and tupi.load.",
+)
 @click.option(
     "--memory-limit",
     metavar="SIZE",

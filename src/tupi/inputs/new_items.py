@@ -14,7 +14,7 @@ from tupi.inputs.features import as_matrix, check_row_count, named_views, table_
 from tupi.inputs.groups import Groups, as_groups
 from tupi.inputs.ids import in_order_of
 from tupi.inputs.numbers import as_pandas
-from tupi.inputs.problem import Problem, check_new_predictions, prediction_array
+from tupi.inputs.problem import Problem, check_new_predictions, prediction_array, sum_to_one
 from tupi.inputs.tables import Encoding
 from tupi.inputs.tables.encoding import the_only
 from tupi.inputs.views import Statistics, View, called_view, check_finite, check_whole_rows, examine
@@ -150,7 +150,7 @@ class Known:
         found = NewItems(
             initial, views, None, self.task, index, self.classes, binary=self.binary, groups=grouped, known=self
         )
-        if self.probabilities and not _are_probabilities(initial):
+        if self.probabilities and not sum_to_one(initial):
             raise InputError(
                 "predictions: found numbers that are no probabilities; accepted: probabilities, as they were before."
             )
@@ -286,10 +286,6 @@ class NewItems(Problem):
         """Whether the predictions before were class probabilities."""
         assert self.known is not None
         return self.known.probabilities
-
-
-def _are_probabilities(initial: Array) -> bool:
-    return bool((initial >= 0).all() and np.allclose(initial.sum(axis=1), 1.0, atol=1e-6))
 
 
 def by_class(predictions: pd.DataFrame, classes: tuple[Any, ...]) -> pd.DataFrame:

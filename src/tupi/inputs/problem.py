@@ -104,9 +104,7 @@ class Problem:
     @property
     def are_probabilities(self) -> bool:
         """Whether the predictions are class probabilities: not negative, and rows sum to one."""
-        if self.task != "classification":
-            return False
-        return bool((self.initial >= 0).all() and np.allclose(self.initial.sum(axis=1), 1.0, atol=1e-6))
+        return self.task == "classification" and sum_to_one(self.initial)
 
     @property
     def columns(self) -> NDArray[np.float64]:
@@ -182,6 +180,11 @@ def make_problem(
     return problem
 
 
+def sum_to_one(rows: NDArray[np.float64]) -> bool:
+    """Return whether rows are probabilities: not negative, with sum one."""
+    return bool((rows >= 0).all() and np.allclose(rows.sum(axis=1), 1.0, atol=1e-6))
+
+
 def check_task(task: Any) -> None:
     """Complain about a task that does not exist."""
     if task not in TASKS:
@@ -198,7 +201,8 @@ def without_views(predictions: Any, labels: Any, task: str, groups: Any = None) 
     classes = tuple(predictions.columns) if isinstance(predictions, pd.DataFrame) else None
     initial = _as_predictions(predictions, task)
     grouped: Groups | None = None
-    binary, called = task == "classification" and initial.ndim == 1, name_of(predictions)
+    binary = task == "classification" and initial.ndim == 1
+    called = name_of(predictions) if binary else None
     if binary:
         two = TwoClasses(called)
         initial = _frozen(expand(initial))

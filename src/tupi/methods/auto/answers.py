@@ -30,14 +30,13 @@ from tupi.methods.auto.guard import (
 )
 from tupi.methods.auto.items import Scale
 from tupi.methods.auto.labelfree import LabelFree, unit
+from tupi.methods.auto.process import standardised, units_of
 
 NEW = Blend(1.0, 0.0, 0.0)  # what the process says, as it is
 INITIAL, LABEL_FREE = Blend(0.0, 1.0, 0.0), Blend(0.0, 0.0, 1.0)
 LABELS_OF_SPREAD = 5.0  # as how many labels it counts that the process knows how large its errors are
-USUAL, UNUSUAL = (
-    1.1,
-    1.5,
-)  # times the greatest deviation that is expected: values as they are, and half as normal scores
+MANY = 1000  # answers that are followed nearly as far as right ones, see `ComparisonAnswer.honesty`
+DOUBTED = 200  # answers with which half of the share of wrong ones is believed, see `ComparisonAnswer.agreement`
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
 
@@ -66,9 +65,14 @@ class Answer(ABC):
     n_used: int
     rows: Positions
 
-    @abstractmethod
     def columns(self, blend: Blend) -> Kept:
         """Return new columns, standardised, with the blocks."""
+        made = {"coefficients": self.coefficients(blend)}
+        return self.problem.home.each(mixed, self.problem.base, self.answers, **made)
+
+    def coefficients(self, blend: Blend) -> Array:
+        """Return how columns are made of [1, base columns, g, mean function]; those of several classes are not."""
+        raise NotImplementedError
 
     @abstractmethod
     def gain(self, blend: Blend) -> Gain:
@@ -104,10 +108,6 @@ class Answer(ABC):
     def wide(self, coefficients: Array) -> Array:
         """Return coefficients of [1, base columns] as such of [1, base columns, g, mean function]."""
         return np.pad(coefficients, ((0, 0), (0, 2)))
-
-    def mixed(self, coefficients: Array) -> Kept:
-        """Return the columns of some coefficients."""
-        return self.problem.home.each(mixed, self.problem.base, self.answers, coefficients=coefficients)
 
     def at_labels(self, coefficients: Array) -> Array:
         """Return a column that is made of [1, base columns] at the labelled items, shape (m, c)."""
@@ -189,12 +189,8 @@ class Answer(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreAnswer(Answer):
-    """Scores, whose order alone counts."""
-
-    def columns(self, blend: Blend) -> Kept:
-        """Return scores."""
-        return self.mixed(self.coefficients(blend))
+class OrderAnswer(Answer):
+    """Scores, whose order alone counts, and which pairs judge whose labels were left out."""
 
     def coefficients(self, blend: Blend) -> Array:
         """Return how scores are made of [1, base columns, g, mean function]."""
@@ -211,8 +207,9 @@ class ScoreAnswer(Answer):
         before = f[first] - f[second]
         return before, blend.of(new / self.spread(), before, label_free[first] - label_free[second])
 
-    def _pair_gain(self, blend: Blend, first: Positions, second: Positions, new: Array) -> Gain:
-        """Return the gain in pairwise accuracy; ``new`` are differences that the process predicts within pairs."""
+    def gain(self, blend: Blend) -> Gain:
+        """Return the gain in pairwise accuracy."""
+        first, second, new = self._pairs()
         before, after = self._differences(blend, first, second, new)
         groups = None if self.fused.groups is None else self.fused.groups[first]
         return pair_gain(before, after, first, second, len(self.fused.labelled.base), groups, self._sure(first, second))
@@ -221,15 +218,6 @@ class ScoreAnswer(Answer):
         """Return how much each pair tells; None if all tell alike. A difference is as sure as its two values."""
         sure = self.fused.weights
         return None if sure is None else sure[first] * sure[second] / (sure[first] + sure[second])
-
-
-@dataclass(frozen=True, eq=False)
-class OrderAnswer(ScoreAnswer):
-    """Scores that pairs judge whose labels were left out."""
-
-    def gain(self, blend: Blend) -> Gain:
-        """Return the gain in pairwise accuracy."""
-        return self._pair_gain(blend, *self._pairs())
 
     def left_out_pairs(self, blend: Blend) -> tuple[Positions, Positions, Array]:
         """Return the pairs that judge."""
@@ -305,10 +293,6 @@ class RegressionAnswer(Answer):
 
     values: Array
 
-    def columns(self, blend: Blend) -> Kept:
-        """Return values."""
-        return self.mixed(self.coefficients(blend))
-
     def coefficients(self, blend: Blend) -> Array:
         """Return how values are made of [1, base columns, g, mean function]."""
         level, deviation = units_of(self.values, self.fused.weights)
@@ -379,11 +363,19 @@ class ComparisonAnswer(OrderAnswer):
         Comparisons of the same item are not independent, so that there are at most as many as items. The share of right
         ones among k has variance 1 / 4k by chance, and so arctanh of that correlation, sin(pi (share - 1/2)), has
         pi^2 / 4k: that of 4k / pi^2 + 3 values, see `tupi.methods.auto.guard.confirmation`.
+
+        Answers that are turned around, a share e of them, agree less than the items do: of right ones the share would
+        be 1/2 + (share - 1/2) / (1 - 2e), and n answers count as n (1 - 2e)^2. Few answers tell little about e, and
+        those that belong to other items look like wrong ones: e is taken for n / (n + `DOUBTED`) of what it seems.
         """
-        worth = self._sure(self.higher, self.lower)
+        assert self.fused.answers is not None
+        worth, wrong = self._sure(self.higher, self.lower), self.fused.answers.wrong[self.fused.judged]
+        n = worth.sum() ** 2 / (worth**2).sum()
+        told = 1 - 2 * np.average(wrong, weights=worth) * n / (n + DOUBTED)
         right = np.average(0.5 * (1 + np.sign(self.fused.differences)), weights=worth)
-        k = min(worth.sum() ** 2 / (worth**2).sum(), len(self.fused.labelled.base))
-        return float(np.sin(np.pi * (right - 0.5))), 4 * k / np.pi**2 + 3
+        above = np.clip((right - 0.5) / told, -0.5, 0.5)
+        k = 1 / (1 / (n * told**2) + 1 / len(self.fused.labelled.base))
+        return float(np.sin(np.pi * above)), 4 * k / np.pi**2 + 3
 
     def _sure(self, first: Positions, second: Positions) -> Array:
         """Return what the answer about each pair that judges is worth: those of raters who guess judge nothing."""
@@ -398,31 +390,16 @@ class ComparisonAnswer(OrderAnswer):
         return dict(zip(self.raters.tolist(), self.fused.answers.flips.tolist(), strict=True))
 
     def honesty(self) -> float:
-        """Return (1 - 2e)^3, with e the share of wrong answers: random ones are taken for such, and change little.
+        """Return how far answers were followed, as a share of how far right ones would have been, to the power 3/2.
 
-        Answers count by what they are worth, so that raters who guess do not make the others' answers doubtful.
+        With e the share of wrong answers, n of them are worth n (1 - 2e)^2 right ones. A few are followed by as much
+        less, and random answers, which are taken for wrong, change little. Many are followed nearly as far as right
+        ones. Answers count by what they are worth: raters who guess do not make the others' answers doubtful.
         """
         assert self.fused.answers is not None
         worth = self.fused.answers.value
-        return float(np.average(worth, weights=worth) ** 1.5)
-
-
-def units_of(values: Array, weights: Array | None) -> tuple[float, float]:
-    """Return the mean and the deviation of labels, to which each adds as much as it counts.
-
-    The deviation is at least a billionth of that of labels which count alike: one that hardly counts may then be far
-    from the others, and yet not so far that its square is no number.
-    """
-    level, deviation = float(np.average(values, weights=weights)), float(values.std())
-    if weights is not None:
-        deviation = max(float(np.sqrt(np.average((values - level) ** 2, weights=weights))), 1e-9 * deviation)
-    return level, deviation
-
-
-def standardised(values: Array, weights: Array | None) -> Array:
-    """Return labels less their mean, over their deviation; see `units_of`."""
-    level, deviation = units_of(values, weights)
-    return (values - level) / deviation
+        n, share = worth.sum() ** 2 / (worth**2).sum(), float(np.average(worth, weights=worth))
+        return float((share * (n + MANY) / (n * share + MANY)) ** 1.5)
 
 
 def correlation(first: Array, second: Array, weights: Array | None = None) -> float:

@@ -43,7 +43,8 @@ OF_ANSWER = (
 REVERSED, REVERSAL = (-0.8, -0.5), 7.0  # the same for a predictor the wrong way round, which is e^7 times less likely
 FEW = 20  # fewer labels than that cannot say that higher scores mean less
 EXPLAINED = (0.15, 0.4, 0.7, 0.9, 0.97, 0.99)  # shares of the rest that views explain
-EXPLAINED_BY_COLUMNS = (0.15, 0.4, 0.7, 0.9, 0.98, 0.9995)  # the same for columns alone: one may be the sum of others
+# The same for columns alone. One may be the sum of others, but few labels cannot tell, and are spared the last share.
+EXPLAINED_BY_COLUMNS = (0.15, 0.4, 0.7, 0.9, 0.98, 0.9995)
 HOW_LIKELY = (0.3, 0.3, 0.2, 0.1, 0.05, 0.05)  # each of these before any label: most views explain some of it
 LEAST_REST = 0.02  # of the labels' variance
 SLOPE_VARIANCE, LEAST_SLOPE_VARIANCE = 0.05, 0.02  # of b, in b squared and besides: it is not known exactly
@@ -207,7 +208,8 @@ def hypotheses(columns: Array, trust: float, tables: int, related: bool, rest: b
         for rho, chance in [*zip(CORRELATIONS, of_each, strict=True), *turned]:
             b = np.sign(rho) * slope(columns[column], abs(rho))
             left = max(1 - b**2 * columns[column].var(), LEAST_REST)
-            for share, expected_share in zip(EXPLAINED_BY_COLUMNS if of_f else EXPLAINED, HOW_LIKELY, strict=True):
+            explained = list(zip(EXPLAINED_BY_COLUMNS if of_f else EXPLAINED, HOW_LIKELY, strict=True))
+            for share, expected_share in explained[:-1] if of_f and m < FEW else explained:
                 slopes, v = np.zeros(q), share * left * explains
                 slopes[column] = b
                 v[column] += SLOPE_VARIANCE * b**2 + LEAST_SLOPE_VARIANCE

@@ -384,4 +384,4 @@ def mixture_of(base: LabelFree, scale: Scale, answer: Answer | None, blend: Blen
         return Mixture(without_labels(base, scale), own)
     if isinstance(answer, ClassAnswer):
         return ClassMixture(answer._made, blend, base.careful)
-    return Mixture(answer.coefficients(blend), answer.wide(own))  # type: ignore[attr-defined]
+    return Mixture(answer.coefficients(blend), answer.wide(own))

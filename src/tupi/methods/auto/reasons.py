@@ -27,8 +27,6 @@ from tupi.methods.auto.answers import (
     ComparisonAnswer,
     RankingAnswer,
     RegressionAnswer,
-    ScoreAnswer,
-    standardised,
 )
 from tupi.methods.auto.class_answers import BinaryAnswer, ClassAnswer
 from tupi.methods.auto.fused import Process, answered
@@ -37,7 +35,7 @@ from tupi.methods.auto.items import Scale
 from tupi.methods.auto.kernels import Features, pick_features
 from tupi.methods.auto.labelfree import LabelFree, based, view_rows, with_one
 from tupi.methods.auto.model import ClassMixture, Mixture
-from tupi.methods.auto.process import JITTER
+from tupi.methods.auto.process import JITTER, standardised
 from tupi.methods.base import Moved
 from tupi.runtime.threads import one_blas_thread
 
@@ -277,7 +275,6 @@ class Explanation:
         """Return what one deviation of the labels is in the units of an explanation; of several classes, a share."""
         if isinstance(answer, ClassAnswer):
             return float(answer.chances.unit[output] * blend.new)
-        assert isinstance(answer, (ScoreAnswer, RegressionAnswer))
         both = 2.0 if self.scale.two else 1.0  # the column of two classes is half their log odds
         return float(both * answer.coefficients(blend)[output, -2] * self.scale.scale[output])
 
