@@ -399,7 +399,8 @@ class ComparisonAnswer(OrderAnswer):
         assert self.fused.answers is not None
         worth = self.fused.answers.value
         n, share = worth.sum() ** 2 / (worth**2).sum(), float(np.average(worth, weights=worth))
-        return float((share * (n + MANY) / (n * share + MANY)) ** 1.5)
+        many = (n / MANY) ** 2
+        return float((share * (many + 1) / (many * share + 1)) ** 1.5)
 
 
 def correlation(first: Array, second: Array, weights: Array | None = None) -> float:
