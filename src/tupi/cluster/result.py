@@ -56,7 +56,7 @@ class DistributedDenoised(Denoised):
         sets = rows.map_blocks(_sets, level, known, dtype=bool, chunks=(rows.chunks[0], (len(names),)))
         return sets.to_dask_dataframe(columns=list(names))
 
-    def _columns(self) -> list[str]:
+    def _titles(self) -> list[str]:
         """Return the names of the columns of a table of the result."""
         if self.initial.ndim == 1:
             return ["initial", "prediction"]
@@ -101,7 +101,7 @@ class DistributedDenoised(Denoised):
 
         parts = [one if one.ndim == 2 else one[:, None] for one in (self.initial, self.predictions)]
         together = da.concatenate(parts, axis=1)
-        return together.rechunk({1: -1}).to_dask_dataframe(columns=self._columns())
+        return together.rechunk({1: -1}).to_dask_dataframe(columns=self._titles())
 
     def compute(self) -> Array:
         """Return the predictions in memory."""
@@ -122,7 +122,7 @@ class DistributedDenoised(Denoised):
             raise InputError(f"folder: {str(folder)!r} is not empty; accepted: a new or an empty folder.")
         name, own = ("id", [None] * len(self.initial.chunks[0])) if ids is None else ids
         parts = zip(self.initial.to_delayed().ravel(), self.predictions.to_delayed().ravel(), own, strict=True)
-        titles = self._columns()
+        titles = self._titles()
         tasks = [
             delayed(_write_part)(folder / f"part-{k:05d}.parquet", name, titles, *part) for k, part in enumerate(parts)
         ]

@@ -20,7 +20,7 @@ from tupi.embedding.relevance import evenly, normal_quantiles
 from tupi.inputs.groups import relative_labels
 from tupi.inputs.labels import Labels, Pairs, labelled_items
 from tupi.methods.auto import trees
-from tupi.methods.auto.answers import Answer, ComparisonAnswer, RankingAnswer, RegressionAnswer, standardised
+from tupi.methods.auto.answers import Answer, ComparisonAnswer, RankingAnswer, RegressionAnswer
 from tupi.methods.auto.class_answers import CLASS_SHIFT, BinaryAnswer, ClassAnswer, label_free_chances
 from tupi.methods.auto.fused import Average, Chances, Fused, Linear, Process, expected, line_of
 from tupi.methods.auto.guard import mean_shares
@@ -39,6 +39,7 @@ from tupi.methods.auto.process import (
     labelled_model,
     posterior,
     slope,
+    standardised,
 )
 
 MAX_LABELS = 2000  # more are thinned out: systems of so many equations still take seconds
@@ -81,8 +82,9 @@ def fitted(base: LabelFree, labels: Labels, scale: Scale) -> Answer:
     groups = None if labels.groups is None else np.unique(labels.groups[used], return_inverse=True)[1]
     levels = scale.groups is None or scale.groups.levels
     best: tuple[float, Array, Fused] | None = None
+    found = kernels(base, labelled, with_f=True)
     for z, stretched in scales_of(values, weights)[: None if scale.task == "ranking" else 1]:
-        fused = fit_values(base, labelled, z, groups, levels, weights)
+        fused = fit_values(base, labelled, z, groups, levels, weights, found)
         assert fused.average is not None
         likely = fused.average.hypotheses.evidence + stretched
         if best is None or likely > best[0]:
@@ -92,8 +94,8 @@ def fitted(base: LabelFree, labels: Labels, scale: Scale) -> Answer:
     if scale.task == "ranking":
         return RankingAnswer(base, scale, fused, len(values), rows, values, best[1])
     kind: Any = RegressionAnswer if scale.task == "regression" else BinaryAnswer
-    found: Answer = kind(base, scale, fused, len(values), rows, values)
-    return found
+    answer: Answer = kind(base, scale, fused, len(values), rows, values)
+    return answer
 
 
 def scales_of(values: Array, weights: Array | None = None) -> list[tuple[Array, float]]:
@@ -158,6 +160,7 @@ def fit_values(
     groups: Positions | None = None,
     levels: bool = True,
     weights: Array | None = None,
+    found: Kernels | None = None,
 ) -> Fused:
     """Return what values make of all hypotheses together.
 
@@ -175,9 +178,10 @@ def fit_values(
         Whether the labels of all groups share one shift; otherwise each group has its own.
     weights : ndarray of shape (m,), optional
         As how many answers each label counts.
+    found : Kernels, optional
+        The kernels to the labelled items with f as last column, if they are at hand.
     """
-    found = kernels(problem, labelled)
-    found = replace(found, columns=np.concatenate([found.columns, problem.unit(problem.only(0))[:, None]], axis=1))
+    found = kernels(problem, labelled, with_f=True) if found is None else found
     columns, shared, m = found.of_columns(labelled), found.within(), len(z)
     together = np.ones((m, m)) if levels or groups is None else np.equal.outer(groups, groups).astype(float)
     known = Known(columns[0], shared, together, np.ones(m) if weights is None else weights, z)
@@ -221,16 +225,12 @@ def fit_classes(problem: LabelFree, labelled: Features, z: Array, mean: Chances,
 
     Parameters
     ----------
-    problem : LabelFree
-        The problem without labels.
-    labelled : Features
-        Labelled items.
+    problem, labelled, weights
+        See `fit_values`.
     z : ndarray of shape (m, c)
         Indicators of their classes, in deviations of these.
     mean : Chances
         The mean function.
-    weights : ndarray of shape (m,), optional
-        As how many answers each label counts.
     """
     found = kernels(problem, labelled)
     columns, residuals = found.of_columns(labelled), z - mean(labelled.base)

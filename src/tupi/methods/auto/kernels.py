@@ -182,8 +182,8 @@ def _columns_of(near: Near, tables: list[GraphKernel]) -> NDArray[np.float32]:
     return near.scatter(np.eye(len(near.numbers)), len(tables[0].roots)).astype(np.float32)
 
 
-def kernels(problem: LabelFree, labelled: Features) -> Kernels:
-    """Return the kernels to the given items."""
+def kernels(problem: LabelFree, labelled: Features, with_f: bool = False) -> Kernels:
+    """Return the kernels to the given items; if asked for, with a last column that is f itself, of no known prior."""
     trust = np.log(1 - problem.share.c + LEAST_TRUST)
     log_prior = [LOG_PRIOR + (trust if k > 1 else 0.0) for k in range(problem.columns.shape[1])]
     log_prior.extend([LOG_PRIOR] * len(problem.tables))
@@ -197,5 +197,6 @@ def kernels(problem: LabelFree, labelled: Features) -> Kernels:
     sd = np.full(len(log_prior), PRIOR_SD)
     if problem.layout.rest:
         sd[-2:] = SD_REST
-    found = Kernels(labelled, problem.columns, [], scales, widths, LogPrior(np.array(log_prior), sd))
+    columns = [problem.columns, problem.unit(problem.only(0))[:, None]] if with_f else [problem.columns]
+    found = Kernels(labelled, np.concatenate(columns, axis=1), [], scales, widths, LogPrior(np.array(log_prior), sd))
     return with_tables(found, problem.tables)
