@@ -133,7 +133,7 @@ def test_the_examples_of_tasks_and_metrics_run(capsys):
     for words in (
         "RMSE",
         "('no', 'yes')",
-        "at least 0.1111 and are taken for 'yes'",
+        "at least 0.111 and are taken for 'yes'",
         "log loss went from",
         "worst_error",
     ):

@@ -29,12 +29,12 @@ from tupi.judging.evidence import Evidence, judge, judged
 from tupi.judging.metrics import Metric
 from tupi.judging.veto import speaks_against
 from tupi.methods import make_method
-from tupi.methods.auto.auto import Auto, Fuse, Smooth, relations_of
+from tupi.methods.auto.auto import Auto, Fuse, Smooth
 from tupi.methods.auto.growth import can_grow, grow
 from tupi.methods.base import Fit, Method
 from tupi.methods.saved import SAVED
 from tupi.methods.tupi import Tupi
-from tupi.methods.worth import MOST_VIEWS, view_gains
+from tupi.methods.worth import MOST_VIEWS, relations_of, view_gains
 from tupi.results.outcome import columns_table, history_table, weights_table
 from tupi.results.reasons import Reasons, told
 from tupi.results.result import Denoised

@@ -143,6 +143,20 @@ def test_raters_who_are_wrong_do_not_judge(made):
     assert found.params["weight"] > rest.params["weight"] - 0.1
 
 
+@pytest.mark.parametrize("related", [True, False])
+def test_many_answers_teach_though_three_in_ten_are_wrong(related):
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=200)
+    scores, views = truth + 0.9 * rng.normal(size=200), {"sharp": truth[:, None] + 0.4 * rng.normal(size=(200, 2))}
+    first, second = rng.integers(40, size=(2, 1100))
+    first, second = first[first != second][:1000], second[first != second][:1000]
+    told = truth[first] > truth[second] if related else rng.random(1000) < 0.5
+    up = told ^ (rng.random(1000) < 0.3)
+    result = tupi.denoise(scores, views, Pairs(np.where(up, first, second), np.where(up, second, first)))
+    gain = tupi.pairwise_accuracy(result.predictions, truth) - tupi.pairwise_accuracy(scores, truth)
+    assert gain > 0.1 if related else gain > -0.02
+
+
 def test_values_of_several_raters_in_one_call(made):
     truth, scores, views = made
     _, index, values, raters = values_of_three()

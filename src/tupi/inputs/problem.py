@@ -201,7 +201,8 @@ def without_views(predictions: Any, labels: Any, task: str, groups: Any = None) 
     classes = tuple(predictions.columns) if isinstance(predictions, pd.DataFrame) else None
     initial = _as_predictions(predictions, task)
     grouped: Groups | None = None
-    binary, called = task == "classification" and initial.ndim == 1, name_of(predictions)
+    binary = task == "classification" and initial.ndim == 1
+    called = name_of(predictions) if binary else None
     if binary:
         two = TwoClasses(called)
         initial = _frozen(expand(initial))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tupi.judging.metrics import ranked_right
 
+GAIN, EXPLAINS = "gain", "explains"  # what a view is worth: by labels, or without any
 Array = NDArray[np.float64]
 
 

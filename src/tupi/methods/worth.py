@@ -18,23 +18,22 @@ from scipy.special import stdtrit
 
 from tupi.blocks.home import Memory
 from tupi.embedding.prepared import Prepared, silent
-from tupi.embedding.relevance import evenly
+from tupi.embedding.relevance import Relations, evenly
 from tupi.inputs.labels import Labels, Pairs, Values, labelled_items, n_labels, relabel
 from tupi.inputs.problem import Problem, check_taking_part
 from tupi.judging.evidence import MIN_LABELS, Answer, answer_without, gain_over
 from tupi.judging.folds import label_folds
-from tupi.judging.gain import Gain, pair_gain
+from tupi.judging.gain import EXPLAINS, GAIN, Gain, pair_gain
 from tupi.judging.metrics import Metric, metric_of
 from tupi.methods.auto.answers import correlation
-from tupi.methods.auto.auto import relations_of
+from tupi.methods.auto.auto import label_free_of
 from tupi.methods.auto.items import scale_of
-from tupi.methods.auto.labelfree import NEIGHBORS, normal_scores, view_rows
+from tupi.methods.auto.labelfree import LABEL_FREE, NEIGHBORS, normal_scores, view_relations, view_rows
 from tupi.methods.auto.signal import POOL, sampled_neighbors
 from tupi.methods.base import Fit, Method
 from tupi.runtime.errors import InputError
 
 MOST_VIEWS = 20  # views that are left out in turn; of more, those that count most
-GAIN, EXPLAINS = "gain", "explains"
 SELDOM = 3.0  # what none of m labels shows may still be true of 3 / m of all items, with a confidence of 95 per cent
 LEAST_ITEMS = 4  # a correlation of fewer has no interval
 Array = NDArray[np.float64]
@@ -244,4 +243,18 @@ def explained_shares(prepared: Prepared) -> Array:
         ends = np.arctanh(np.clip(r, -1 + 1e-12, 1 - 1e-12))
         for k, z in enumerate((ends, ends - error, ends + error)):
             found[view, k] = np.mean(np.maximum(np.tanh(z), 0.0) ** 2)
+    return found
+
+
+def relations_of(prepared: Prepared) -> Relations:
+    """Return what a sample says about each view, by the test that decides which views count."""
+
+    def compute() -> Relations:
+        problem, items = prepared.problem, prepared.items
+        f = scale_of(prepared).worked_on(prepared.f)
+        return view_relations(Memory(problem.views, items), problem.columns[items], f, problem.task == "ranking")[3]
+
+    if prepared.has(LABEL_FREE):
+        return label_free_of(prepared).relations
+    found: Relations = prepared.once("relations", compute)
     return found

@@ -11,7 +11,7 @@ import numpy as np
 from tupi.embedding.relevance import LEVEL
 from tupi.judging.catalogue import axis_of, words_of
 from tupi.judging.evidence import MIN_LABELS, Evidence, amount
-from tupi.methods.worth import EXPLAINS
+from tupi.judging.gain import EXPLAINS
 from tupi.results.outcome import Outcome
 from tupi.results.readable import shortened, significant
 

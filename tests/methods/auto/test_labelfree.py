@@ -14,9 +14,10 @@ from tupi.embedding import anchors
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Values
 from tupi.inputs.problem import make_problem
-from tupi.methods.auto.auto import label_free_of, relations_of
+from tupi.methods.auto.auto import label_free_of
 from tupi.methods.auto.items import content_order, drawing_order
 from tupi.methods.auto.labelfree import STRENGTHS, normal_scores, unit
+from tupi.methods.worth import relations_of
 
 TRUTH, SCORES, VIEWS = make_problem_arrays(150)
 HOLED = {name: view.copy() for name, view in VIEWS.items()}

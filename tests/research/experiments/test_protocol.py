@@ -148,7 +148,7 @@ def test_the_better_ranker_on_the_validation_items_makes_the_predictions(mfeat):
 
 def test_sources_name_what_the_paper_names():
     assert [source.title for source in SOURCES.values()] == [
-        "MFeat", "PubFig", "OSR", "InvDyn", "Shoes", "AwA", "Zap50K", "Zap50K, coarse",
+        "MFeat", "PubFig", "OSR", "InvDyn", "Shoes", "AwA", "Zap50K", "Zap50K (coarse)",
     ]  # fmt: skip
     with pytest.raises(InputError, match="Did you mean 'pubfig'"):
         source_of("pubfug")

@@ -30,10 +30,13 @@ from tupi.methods.auto.guard import (
 )
 from tupi.methods.auto.items import Scale
 from tupi.methods.auto.labelfree import LabelFree, unit
+from tupi.methods.auto.process import standardised, units_of
 
 NEW = Blend(1.0, 0.0, 0.0)  # what the process says, as it is
 INITIAL, LABEL_FREE = Blend(0.0, 1.0, 0.0), Blend(0.0, 0.0, 1.0)
 LABELS_OF_SPREAD = 5.0  # as how many labels it counts that the process knows how large its errors are
+MANY = 1000  # answers that are followed nearly as far as right ones, see `ComparisonAnswer.honesty`
+DOUBTED = 200  # answers with which half of the share of wrong ones is believed, see `ComparisonAnswer.agreement`
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
 
@@ -360,11 +363,19 @@ class ComparisonAnswer(OrderAnswer):
         Comparisons of the same item are not independent, so that there are at most as many as items. The share of right
         ones among k has variance 1 / 4k by chance, and so arctanh of that correlation, sin(pi (share - 1/2)), has
         pi^2 / 4k: that of 4k / pi^2 + 3 values, see `tupi.methods.auto.guard.confirmation`.
+
+        Answers that are turned around, a share e of them, agree less than the items do: of right ones the share would
+        be 1/2 + (share - 1/2) / (1 - 2e), and n answers count as n (1 - 2e)^2. Few answers tell little about e, and
+        those that belong to other items look like wrong ones: e is taken for n / (n + `DOUBTED`) of what it seems.
         """
-        worth = self._sure(self.higher, self.lower)
+        assert self.fused.answers is not None
+        worth, wrong = self._sure(self.higher, self.lower), self.fused.answers.wrong[self.fused.judged]
+        n = worth.sum() ** 2 / (worth**2).sum()
+        told = 1 - 2 * np.average(wrong, weights=worth) * n / (n + DOUBTED)
         right = np.average(0.5 * (1 + np.sign(self.fused.differences)), weights=worth)
-        k = min(worth.sum() ** 2 / (worth**2).sum(), len(self.fused.labelled.base))
-        return float(np.sin(np.pi * (right - 0.5))), 4 * k / np.pi**2 + 3
+        above = np.clip((right - 0.5) / told, -0.5, 0.5)
+        k = 1 / (1 / (n * told**2) + 1 / len(self.fused.labelled.base))
+        return float(np.sin(np.pi * above)), 4 * k / np.pi**2 + 3
 
     def _sure(self, first: Positions, second: Positions) -> Array:
         """Return what the answer about each pair that judges is worth: those of raters who guess judge nothing."""
@@ -379,31 +390,16 @@ class ComparisonAnswer(OrderAnswer):
         return dict(zip(self.raters.tolist(), self.fused.answers.flips.tolist(), strict=True))
 
     def honesty(self) -> float:
-        """Return (1 - 2e)^3, with e the share of wrong answers: random ones are taken for such, and change little.
+        """Return how far answers were followed, as a share of how far right ones would have been, to the power 3/2.
 
-        Answers count by what they are worth, so that raters who guess do not make the others' answers doubtful.
+        With e the share of wrong answers, n of them are worth n (1 - 2e)^2 right ones. A few are followed by as much
+        less, and random answers, which are taken for wrong, change little. Many are followed nearly as far as right
+        ones. Answers count by what they are worth: raters who guess do not make the others' answers doubtful.
         """
         assert self.fused.answers is not None
         worth = self.fused.answers.value
-        return float(np.average(worth, weights=worth) ** 1.5)
-
-
-def units_of(values: Array, weights: Array | None) -> tuple[float, float]:
-    """Return the mean and the deviation of labels, to which each adds as much as it counts.
-
-    The deviation is at least a billionth of that of labels which count alike: one that hardly counts may then be far
-    from the others, and yet not so far that its square is no number.
-    """
-    level, deviation = float(np.average(values, weights=weights)), float(values.std())
-    if weights is not None:
-        deviation = max(float(np.sqrt(np.average((values - level) ** 2, weights=weights))), 1e-9 * deviation)
-    return level, deviation
-
-
-def standardised(values: Array, weights: Array | None) -> Array:
-    """Return labels less their mean, over their deviation; see `units_of`."""
-    level, deviation = units_of(values, weights)
-    return (values - level) / deviation
+        n, share = worth.sum() ** 2 / (worth**2).sum(), float(np.average(worth, weights=worth))
+        return float((share * (n + MANY) / (n * share + MANY)) ** 1.5)
 
 
 def correlation(first: Array, second: Array, weights: Array | None = None) -> float:

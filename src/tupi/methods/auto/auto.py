@@ -37,7 +37,6 @@ from tupi.algorithm.trajectory import Watch
 from tupi.blocks.home import Memory
 from tupi.embedding.anchors import MOST
 from tupi.embedding.prepared import Prepared
-from tupi.embedding.relevance import Relations
 from tupi.inputs.labels import Labels, Values, relabel, subset
 from tupi.inputs.new_items import Known
 from tupi.methods.auto.answers import INITIAL, NEW, Answer, RegressionAnswer
@@ -47,7 +46,7 @@ from tupi.methods.auto.fitting import fitted
 from tupi.methods.auto.fused import based_on
 from tupi.methods.auto.guard import LEAST_CONFIRMED, Blend
 from tupi.methods.auto.items import Scale, scale_of
-from tupi.methods.auto.labelfree import LABEL_FREE, LabelFree, label_free, view_relations
+from tupi.methods.auto.labelfree import LABEL_FREE, LabelFree, label_free
 from tupi.methods.auto.model import mixture_of, model_of
 from tupi.methods.auto.reasons import Explanation
 from tupi.methods.base import Fit, Method
@@ -270,20 +269,6 @@ def label_free_of(prepared: Prepared) -> LabelFree:
     return prepared.once(
         LABEL_FREE, lambda: label_free(Memory(views, items), given, f, ranked, prepared.progress, spare)
     )
-
-
-def relations_of(prepared: Prepared) -> Relations:
-    """Return what a sample says about each view, by the test that decides which views count."""
-
-    def compute() -> Relations:
-        problem, items = prepared.problem, prepared.items
-        f = scale_of(prepared).worked_on(prepared.f)
-        return view_relations(Memory(problem.views, items), problem.columns[items], f, problem.task == "ranking")[3]
-
-    if prepared.has(LABEL_FREE):
-        return label_free_of(prepared).relations
-    found: Relations = prepared.once("relations", compute)
-    return found
 
 
 def steps_of(base: LabelFree, columns: Sequence[Any], sampled: Sequence[Array], watch: Watch | None) -> list[Step]:

@@ -21,11 +21,12 @@ from tupi.blocks.home import Kept, Rows
 from tupi.inputs.problem import SMALLEST_PROBABILITY
 from tupi.judging.conformal import class_scores
 from tupi.judging.gain import Gain, mean_gain, pair_gain
-from tupi.methods.auto.answers import NEW, Answer, correlation, units_of
+from tupi.methods.auto.answers import NEW, Answer, correlation
 from tupi.methods.auto.fused import Chances
 from tupi.methods.auto.guard import Blend, probability_of_gain, share_of_new, wrong_before
 from tupi.methods.auto.items import Scale
 from tupi.methods.auto.labelfree import LabelFree, with_one
+from tupi.methods.auto.process import units_of
 
 SHARPNESS_GRID = tuple(2.0 ** (k / 2) for k in range(9))  # powers to which class shares may be raised
 SHARPNESS_SD = 0.5  # expected size of the power's logarithm: a handful of labels must not make up certainty

@@ -20,7 +20,7 @@ from tupi.embedding.relevance import evenly, normal_quantiles
 from tupi.inputs.groups import relative_labels
 from tupi.inputs.labels import Labels, Pairs, labelled_items
 from tupi.methods.auto import trees
-from tupi.methods.auto.answers import Answer, ComparisonAnswer, RankingAnswer, RegressionAnswer, standardised
+from tupi.methods.auto.answers import Answer, ComparisonAnswer, RankingAnswer, RegressionAnswer
 from tupi.methods.auto.class_answers import CLASS_SHIFT, BinaryAnswer, ClassAnswer, label_free_chances
 from tupi.methods.auto.fused import Average, Chances, Fused, Linear, Process, expected, line_of
 from tupi.methods.auto.guard import mean_shares
@@ -39,6 +39,7 @@ from tupi.methods.auto.process import (
     labelled_model,
     posterior,
     slope,
+    standardised,
 )
 
 MAX_LABELS = 2000  # more are thinned out: systems of so many equations still take seconds
@@ -224,16 +225,12 @@ def fit_classes(problem: LabelFree, labelled: Features, z: Array, mean: Chances,
 
     Parameters
     ----------
-    problem : LabelFree
-        The problem without labels.
-    labelled : Features
-        Labelled items.
+    problem, labelled, weights
+        See `fit_values`.
     z : ndarray of shape (m, c)
         Indicators of their classes, in deviations of these.
     mean : Chances
         The mean function.
-    weights : ndarray of shape (m,), optional
-        As how many answers each label counts.
     """
     found = kernels(problem, labelled)
     columns, residuals = found.of_columns(labelled), z - mean(labelled.base)

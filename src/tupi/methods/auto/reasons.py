@@ -27,7 +27,6 @@ from tupi.methods.auto.answers import (
     ComparisonAnswer,
     RankingAnswer,
     RegressionAnswer,
-    standardised,
 )
 from tupi.methods.auto.class_answers import BinaryAnswer, ClassAnswer
 from tupi.methods.auto.fused import Process, answered
@@ -36,7 +35,7 @@ from tupi.methods.auto.items import Scale
 from tupi.methods.auto.kernels import Features, pick_features
 from tupi.methods.auto.labelfree import LabelFree, based, view_rows, with_one
 from tupi.methods.auto.model import ClassMixture, Mixture
-from tupi.methods.auto.process import JITTER
+from tupi.methods.auto.process import JITTER, standardised
 from tupi.methods.base import Moved
 from tupi.runtime.threads import one_blas_thread
 
