@@ -65,6 +65,7 @@ def test_rank_table_counts_significant_differences(tmp_path):
     rows = [record("fou", seed, initial=80.0, usual=81.0, finer=81.5 + 0.01 * seed) for seed in range(3)]
     text = Remarks().section(rows, tmp_path)
     assert "| MFeat | +1.00 (0.00) | +1.51 (0.01) | 1, 0, 0 |" in text
+    assert "| one seed: no test |" in Remarks().section(rows[:1], tmp_path)
 
 
 def test_one_graph_per_view_has_the_mean_laplacian(trial):

@@ -36,7 +36,7 @@ NEW = Blend(1.0, 0.0, 0.0)  # what the process says, as it is
 INITIAL, LABEL_FREE = Blend(0.0, 1.0, 0.0), Blend(0.0, 0.0, 1.0)
 LABELS_OF_SPREAD = 5.0  # as how many labels it counts that the process knows how large its errors are
 MANY = 1000  # answers that are followed nearly as far as right ones, see `ComparisonAnswer.honesty`
-DOUBTED = 200  # answers with which half of the share of wrong ones is believed, see `ComparisonAnswer.agreement`
+DOUBTED = 100  # answers beyond which the share of wrong ones is believed, half of it with twice as many
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
 
@@ -366,15 +366,17 @@ class ComparisonAnswer(OrderAnswer):
 
         Answers that are turned around, a share e of them, agree less than the items do: of right ones the share would
         be 1/2 + (share - 1/2) / (1 - 2e), and n answers count as n (1 - 2e)^2. Few answers tell little about e, and
-        those that belong to other items look like wrong ones: e is taken for n / (n + `DOUBTED`) of what it seems.
+        those that belong to other items look like wrong ones: of n answers beyond the first `DOUBTED`, e is taken for
+        n / (n + `DOUBTED`) of what it seems.
         """
         assert self.fused.answers is not None
         worth, wrong = self._sure(self.higher, self.lower), self.fused.answers.wrong[self.fused.judged]
         n = worth.sum() ** 2 / (worth**2).sum()
-        told = 1 - 2 * np.average(wrong, weights=worth) * n / (n + DOUBTED)
+        beyond = max(n - DOUBTED, 0.0)
+        told = 1 - 2 * np.average(wrong, weights=worth) * beyond / (beyond + DOUBTED)
         right = np.average(0.5 * (1 + np.sign(self.fused.differences)), weights=worth)
         above = np.clip((right - 0.5) / told, -0.5, 0.5)
-        k = 1 / (1 / (n * told**2) + 1 / len(self.fused.labelled.base))
+        k = min(n * told**2, len(self.fused.labelled.base))
         return float(np.sin(np.pi * above)), 4 * k / np.pi**2 + 3
 
     def _sure(self, first: Positions, second: Positions) -> Array:

@@ -9,7 +9,7 @@ Classes and comparisons are learned by one process each (`tupi.methods.auto.proc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,15 @@ from tupi.methods.auto.answers import Answer, ComparisonAnswer, RankingAnswer, R
 from tupi.methods.auto.class_answers import CLASS_SHIFT, BinaryAnswer, ClassAnswer, label_free_chances
 from tupi.methods.auto.fused import Average, Chances, Fused, Linear, Process, expected, line_of
 from tupi.methods.auto.guard import mean_shares
-from tupi.methods.auto.hypotheses import FEW, REVERSAL, Known, averaged, hypotheses
+from tupi.methods.auto.hypotheses import (
+    FEW,
+    REVERSAL,
+    Hypotheses,
+    Known,
+    averaged,
+    expected_of_columns,
+    hypotheses,
+)
 from tupi.methods.auto.items import Scale
 from tupi.methods.auto.kernels import Features, Kernels, kernels, pick_features
 from tupi.methods.auto.labelfree import LabelFree
@@ -188,7 +196,9 @@ def fit_values(
     layout, q = problem.layout, columns.shape[1]
     tried = hypotheses(columns[0], 1 - problem.share.c, len(found.tables), bool(layout.related), bool(layout.rest))
     apart = groups if groups is not None and groups.max() > 1 else None
-    after, duals, left_out = averaged(known, tried, apart)
+    sides = [np.flatnonzero(tried.plain == plain) for plain in (False, True)]
+    parts = [averaged(known, tried[side], apart) for side in sides if len(side)]
+    after, duals, left_out = both_sides(parts, known, expected_of_columns(1 - problem.share.c))
     shares, constant = after.shares, 1.0 if levels else 0.0
     # Columns and the shift are linear in the base columns; so is the mean function.
     slopes = np.einsum("h,hq,qm,hm->q", shares, after.variances[:, :q], columns[0], duals, optimize=True)
@@ -218,6 +228,39 @@ def fit_values(
         average=average,
         plain_share=float(shares @ after.plain),
     )
+
+
+def both_sides(
+    parts: Sequence[tuple[Hypotheses, Array, LeftOut]], known: Known, expected: float
+) -> tuple[Hypotheses, Array, LeftOut]:
+    """Return what is said by hypotheses of alike items and by those of the views' own columns, as one.
+
+    Labels that were left out say how much of either to take. How likely both make the labels says less of that: where
+    averages are trusted, few labels hardly make them less likely, although they err.
+
+    Parameters
+    ----------
+    parts : sequence of tuple
+        What `averaged` returned for one or both.
+    known : Known
+        The labels.
+    expected : float
+        The share of the columns before any label.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    sure = np.sqrt(known.sure)
+    judged = [left_out for _, _, left_out in parts]
+    shares = mean_shares(np.array([sure * (known.z - one.held_out[:, 0]) for one in judged]), expected)
+    evidence = float(np.logaddexp.reduce([one.evidence for one, _, _ in parts]))
+    logs = [
+        one.logs - one.evidence + np.log(share) + evidence for share, (one, _, _) in zip(shares, parts, strict=True)
+    ]
+    first, second = (one for one, _, _ in parts)
+    both = (np.concatenate([getattr(one, field.name) for one in (first, second)]) for field in fields(Hypotheses))
+    after = replace(Hypotheses(*both), logs=np.concatenate(logs))
+    duals = np.concatenate([one for _, one, _ in parts])
+    return after, duals, combined_left_out(judged, known.z, expected, sure)
 
 
 def fit_classes(problem: LabelFree, labelled: Features, z: Array, mean: Chances, weights: Array | None = None) -> Fused:
@@ -336,12 +379,13 @@ def of_trees(held_out: Array) -> LeftOut:
     return LeftOut(held_out[:, None], each - each.T, each)
 
 
-def combined_left_out(judged: Sequence[LeftOut], z: Array, expected: float) -> LeftOut:
+def combined_left_out(judged: Sequence[LeftOut], z: Array, expected: float, sure: Array | None = None) -> LeftOut:
     """Return left-out predictions of the combination, each by shares that its own label had no part in.
 
-    These are chosen by the other labels, of which no prediction saw this one either; a pair meets the mean of two.
+    These are chosen by the other labels, of which no prediction saw this one either; a pair meets the mean of two. If
+    labels have weights, errors count ``sure`` times.
     """
-    errors = np.array([z[:, None] - one.twice for one in judged])
+    errors = np.array([(z[:, None] - one.twice) * (1.0 if sure is None else sure[:, None]) for one in judged])
     for one in errors:
         np.fill_diagonal(one, np.nan)
     shares = mean_shares(errors, expected)

@@ -10,8 +10,8 @@ A hypothesis says three things of labels y with mean 0 and deviation 1:
 
 Given a hypothesis, labels are normal with a known covariance K, so that all of the following has a closed form: how
 likely the labels are, what is expected of any other item, and what would be expected of a labelled one without its
-label. What is said of an item is the mean over all hypotheses, each of which counts as much as it was expected to and
-as it makes the labels likely. Few labels leave many hypotheses standing, and their mean is careful; many labels leave a
+label. What is said of an item is the mean over hypotheses, each of which counts as much as it was expected to and as it
+makes the labels likely. Few labels leave many hypotheses standing, and their mean is careful; many labels leave a
 few. A strong predictor has a small rest, so that views move it little.
 
 A label that is left out has no part in what its prediction counts: the weight of a hypothesis without label i is its
@@ -164,6 +164,11 @@ class Known(NamedTuple):
             yield before - 0.5 * residuals @ dual - np.log(np.diag(factor)).sum(), inverse, dual
 
 
+def expected_of_columns(trust: float) -> float:
+    """Return how much the views' own columns are expected to count, given the share of error, see `hypotheses`."""
+    return LEAST_PLAIN + (MOST_PLAIN - LEAST_PLAIN) * (1 - trust)
+
+
 def hypotheses(columns: Array, trust: float, tables: int, related: bool, rest: bool) -> Hypotheses:
     """Return all hypotheses before any label.
 
@@ -195,7 +200,7 @@ def hypotheses(columns: Array, trust: float, tables: int, related: bool, rest: b
     wide = family((0.0, ONE_WIDTH), ITS_COLUMNS, OF_VIEWS, OF_REST, 0.5)
     both = family((BOTH_WIDTHS, BOTH_WIDTHS), BOTH_WIDTHS, OF_VIEWS, OF_REST, 0.5)
     among_alike = [narrow, wide, both, 0.5 * both + 0.25 * (plain[0] + plain[1])] if tables else []
-    expected = (LEAST_PLAIN + (MOST_PLAIN - LEAST_PLAIN) * (1 - trust)) * (m >= LEAST_LABELS) if tables else 1.0
+    expected = expected_of_columns(trust) * (m >= LEAST_LABELS) if tables else 1.0
     found = []
     for number, explains in enumerate([*among_alike, *plain]):
         of_f = number >= len(among_alike)

@@ -105,7 +105,9 @@ export class Figures {
     line.style.height = `${yaxis._length}px`;
   }
 
+  // Old against new scores. Drawing many items takes a while, so those of a step that is shown already stay.
   scores(step) {
+    if (this.drawn.scatter?.step === step) return;
     const { scatter } = this.patterns;
     const { initial } = this.ranking;
     const ranked = this.facts.task === "ranking"; // else the values themselves moved
@@ -125,6 +127,7 @@ export class Figures {
     const layout = { ...scatter.layout, xaxis: { ...scatter.layout.xaxis, range: x }, yaxis: { ...scatter.layout.yaxis, range: y } };
     if (!few) layout.images = [cloud(initial.score, step.score, x, y, points.marker.color)];
     this.react("scatter", data, layout);
+    this.drawn.scatter.step = step;
     this.say("scatter", `Scatter plot of ${initial.score.length} items: score before against score after${this.ranking.hasSteps() ? ` ${step.t} steps` : ""}.`);
   }
 

@@ -128,5 +128,6 @@ INTRODUCTION = (
     "rows are fixed settings, and `tupi` and `tupi-joint` choose by themselves (`tupi.methods.reach`): they take "
     "small steps with nearly even weights, and end when the order has moved as far as the views take it for error. "
     "They go less far where single views see little of the error, and only a tenth of the way where the views give no"
-    " clear sign. This rule was found on seeds 0 and 1, which are left out where there are others.\n\n"
+    " clear sign. This rule was found on seeds 0 and 1, which are left out where there are others. A target that has "
+    "only one seed left is not tested.\n\n"
 )
