@@ -4,12 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.special import logsumexp
+from scipy.special import logsumexp, stdtrit
 from scipy.stats import multivariate_normal
 
 from tests.methods.auto.dense import everyone
 from tests.methods.auto.test_experts import ROWS, setting
 from tupi.methods.auto import hypotheses as module
+from tupi.methods.auto.fitting import both_sides, scales_of
+from tupi.methods.auto.guard import mean_shares
 from tupi.methods.auto.hypotheses import Known, averaged, hypotheses
 from tupi.methods.auto.process import JITTER
 
@@ -167,3 +169,42 @@ def test_shares_of_some_hypotheses():
     assert (some.logs[kept] > np.log(module.LEAST_SHARE)).all()
     assert len(some.standing(2)) == 2
     assert some[kept].shares.sum() == pytest.approx(1.0)
+
+
+def test_usual_values_have_one_scale_and_prices_two():
+    rng = np.random.default_rng(0)
+    assert len(scales_of(rng.uniform(size=50))) == 1
+    assert len(scales_of(np.exp(2 * rng.normal(size=50)))) == 2
+    assert len(scales_of(np.exp(2 * rng.normal(size=4)))) == 1
+    assert len(scales_of(np.exp(2 * rng.normal(size=50)), np.ones(50))) == 1  # weights have no normal scores
+    for z, _ in scales_of(np.exp(2 * rng.normal(size=50))):
+        assert (z.mean(), z.std()) == pytest.approx((0.0, 1.0))
+
+
+def test_the_stretch_of_a_scale_is_its_derivative():
+    """Of many values of a heavy-tailed law, by differences of neighbours along the curve between both scales."""
+    values = stdtrit(3, (np.arange(4000) + 0.5) / 4000)
+    (first, _), (second, stretched) = scales_of(values)
+    some = np.round(np.linspace(0, 3999, module.CHOOSING_LABELS)).astype(int)
+    slopes = np.log(np.gradient(second, first))[some]
+    assert stretched / len(some) == pytest.approx(slopes.mean(), abs=0.05)
+
+
+def test_values_most_of_which_are_equal_stretch_nothing_beyond_measure():
+    values = np.r_[np.zeros(40), 1.0, 2.0, 3.0, 50.0]
+    assert scales_of(values)[1][1] < 3 * len(values)
+
+
+def test_both_sides_count_as_labels_left_out_say():
+    known, tried = labels(m=30)
+    parts = [averaged(known, tried[np.flatnonzero(tried.plain == plain)]) for plain in (False, True)]
+    after, duals, left_out = both_sides(parts, known, 0.3)
+    errors = np.array([known.z - one.held_out[:, 0] for _, _, one in parts])
+    share = mean_shares(errors, 0.3)[1]
+    assert after.shares @ after.plain == pytest.approx(share)
+    np.testing.assert_allclose(after.shares[after.plain], share * parts[1][0].shares)
+    assert after.evidence == pytest.approx(np.logaddexp(parts[0][0].evidence, parts[1][0].evidence))
+    np.testing.assert_array_equal(duals, np.concatenate([parts[0][1], parts[1][1]]))
+    low, high = np.sort([one.held_out[:, 0] for _, _, one in parts], axis=0)
+    assert ((left_out.held_out[:, 0] >= low - 1e-9) & (left_out.held_out[:, 0] <= high + 1e-9)).all()
+    assert both_sides(parts[:1], known, 0.3) is parts[0]

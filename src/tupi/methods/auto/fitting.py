@@ -60,6 +60,7 @@ LEAST_FOR_SCALES, USUAL = (
     1.1,
 )  # labels that tell of a scale, and times the deviation that is expected of the greatest
 PREFERRED = 1.0  # log odds of values as they are
+NARROWEST = 0.1  # deviations by which densities of values are estimated, at least
 LEAST_NOISE = 0.005  # of the labels' variance, for how sure predictions are: kernels are never quite right
 EXPECTED_OF_TREES, LEAST_OF_TREES = 0.35, 0.03  # their share before any label, and that below which they are left out
 Positions = NDArray[np.int64]
@@ -119,7 +120,8 @@ def scales_of(values: Array, weights: Array | None = None) -> list[tuple[Array, 
     if weights is None and m >= LEAST_FOR_SCALES and np.abs(z).max() > USUAL * ndtri(1 - 0.5 / m):
         scores = normal_quantiles(values[:, None])[:, 0]
         spread = (z + scores).std()
-        width = 1.06 * min(1.0, np.subtract(*np.quantile(z, [0.75, 0.25])) / 1.34 + 1e-6) * m**-0.2
+        # Half of the values may be the same; narrow kernels would then make any stretch look likely.
+        width = 1.06 * np.clip(np.subtract(*np.quantile(z, [0.75, 0.25])) / 1.34, NARROWEST, 1.0) * m**-0.2
         some = evenly(m, CHOOSING_LABELS)
         density = np.mean(np.exp(-0.5 * ((z[some, None] - z) / width) ** 2), axis=1) / (width * np.sqrt(2 * np.pi))
         stretch = (1 + density * np.sqrt(2 * np.pi) * np.exp(0.5 * scores[some] ** 2)) / spread

@@ -208,7 +208,7 @@ class Fused:
     plain_share : float
         The share of the views' own columns in all predictions.
     forest : Forest or None
-        A third expert, which looks at the columns that `seen_by_trees` returns.
+        Trees, which look at the columns that `seen_by_trees` returns.
     forest_share : float
         Its share.
     groups : ndarray of shape (m,), optional
