@@ -16,11 +16,11 @@ from dataclasses import replace
 import numpy as np
 
 from tupi.inputs.problem import make_problem
-from tupi.page.answers import Answer
+from tupi.page.answers import PairAnswer
 from tupi.page.fits import Fits
 from tupi.page.knowledge import known_from
 from tupi.page.trails import Locked
-from tupi.runtime.threads import one_blas_thread
+from tupi.runtime.computing import one_blas_thread
 
 
 def main() -> None:
@@ -42,7 +42,7 @@ def main() -> None:
     for k in range(words.answers + words.repeats + 1):
         left, right = (int(item) for item in rng.integers(words.n, size=2))
         verdict = "left" if hidden[left, 0] > hidden[right, 0] else "right"
-        answers.append(Answer(str(k), "ann", left, right, verdict, drawn="chosen" if k % 2 else "random"))
+        answers.append(PairAnswer(str(k), "ann", left, right, verdict, drawn="chosen" if k % 2 else "random"))
     fit, judge = [], []
     for k in range(words.repeats + 1):
         known = known_from(None, answers[: words.answers + k])

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 import tupi
 from benchmarks.measure import answer_or, in_new_process, memory
 from benchmarks.workload import HIDDEN, N_VIEWS
-from tupi.runtime.threads import available_cores, thread_count
+from tupi.runtime.computing import available_cores, thread_count
 
 COLUMNS, N_LABELS, N_JUDGING = 50, 50, 5_000
 ROWS = 50_000  # made at a time

@@ -29,7 +29,7 @@ from rich.table import Table
 import tupi
 from benchmarks import agreement, gradients, growth, hsic_peers, speed_page
 from benchmarks.measure import ROOT, Part, all_threads
-from tupi.runtime.threads import available_cores
+from tupi.runtime.computing import available_cores
 
 PICTURE, PAGE = ROOT / "docs" / "pictures" / "growth.png", ROOT / "docs" / "speed.md"
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)

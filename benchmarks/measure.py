@@ -18,7 +18,7 @@ from typing import Any
 import numba
 from threadpoolctl import threadpool_limits
 
-from tupi.runtime.threads import at_most, threads_for
+from tupi.runtime.computing import at_most, threads_for
 
 ROOT = Path(__file__).resolve().parents[1]
 PAUSE = 0.05  # seconds: threads of BLAS spin for a while after their last product, which would slow the next contestant

@@ -27,6 +27,11 @@ def blocks(n: int, columns: int, seed: int = 0) -> Iterator[tuple[slice, Array, 
         yield rows, scores, [view.astype(np.float32) for view in views]
 
 
+def truth(n: int, seed: int = 0) -> Array:
+    """Return what the scores of the first items are noisy versions of, for at most as many as are made at a time."""
+    return np.random.default_rng((seed, N_VIEWS, 0)).normal(size=(n, HIDDEN))[:, 0]
+
+
 def make(n: int, columns: int, dtype: str = "float64", seed: int = 0) -> tuple[Array, dict[str, Array]]:
     """Return scores and five views of ``columns`` columns."""
     scores, views = np.empty(n), {f"view{k}": np.empty((n, columns), dtype) for k in range(N_VIEWS)}

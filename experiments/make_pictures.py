@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from tupi.research.demo import SHOWN, Trial, run_demo
+from tupi.research.demo import SHOWN, CaseResult, run_demo
 from tupi.runtime.atomic import replacing
 
 ROWS, COLUMNS = 8, 28
@@ -35,7 +35,7 @@ def main() -> None:
     print(write_picture(digits_picture(shown, demo.n_judging), out / "digits.png"))
 
 
-def digits_picture(trial: Trial, n_judging: int) -> Figure:
+def digits_picture(trial: CaseResult, n_judging: int) -> Figure:
     """Return digits in the order of their scores, and the ranks that each digit gets, before and after."""
     bunch = sklearn.datasets.load_digits()
     figure = Figure(figsize=(11, 5.4), layout="constrained", facecolor="white")

@@ -13,7 +13,7 @@ import pandas as pd
 from playwright.sync_api import sync_playwright
 
 import tupi
-from make_screenshots import CHROMIUM, FLAGS, keep
+from make_screenshots import CHROMIUM, FLAGS, PATIENCE, keep
 from tupi.research.demo import demo_case
 
 WINDOWS = {
@@ -33,6 +33,7 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         for name, window in WINDOWS.items():
             page = browser.new_context(**window).new_page()
+            page.set_default_timeout(PATIENCE)
             page.goto(address)
             page.wait_for_selector(".main-svg")
             keep(page, folder / name)

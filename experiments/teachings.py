@@ -24,7 +24,7 @@ import numpy as np
 import tupi
 from tupi.page.explorer import CANDIDATE_STEPS
 from tupi.page.session import Session
-from tupi.page.source import Source
+from tupi.page.source import PageSource
 
 N = 200
 KINDS = ("a lot", "a little", "nothing", "something else")
@@ -66,7 +66,7 @@ def teach(kind: str, seed: int, n_answers: int) -> Teaching | None:
     """Open a session, answer its questions, and return what it says; None if it shows no interval yet."""
     truth, scores, views = problem(kind, seed)
     with tempfile.TemporaryDirectory() as folder:
-        session = Session(Source(scores, views, random_state=seed), Path(folder) / "answers.jsonl")
+        session = Session(PageSource(scores, views, random_state=seed), Path(folder) / "answers.jsonl")
         try:
             teacher, explorer = session.teacher, session.explorer
             teacher.question("ann")

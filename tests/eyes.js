@@ -43,6 +43,10 @@
       .filter(({ one }) => !one.closest("[role=listbox]") && !scrolls(one))
       .filter(({ box, seen }) => box.right > innerWidth + 1 || box.left < -1 || box.width - seen.width > 2)
       .map(({ one, words }) => `${name(one)}: ${words}`),
+    // What stands out of a button lies under the next one.
+    ...[...document.querySelectorAll("button")]
+      .filter((one) => one.offsetParent && !one.closest("[role=listbox]") && one.scrollWidth > one.clientWidth + 1)
+      .map((one) => `${name(one)}: “${one.textContent.trim().slice(0, 40)}” in a button that is too narrow`),
   ];
 
   const overlapping = () =>

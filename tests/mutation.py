@@ -27,26 +27,31 @@ from typing import Any
 
 import numpy as np
 
-from tupi.runtime import compiling
+from tupi.runtime import computing
 
 SOURCE = Path(__file__).parents[1] / "src"
 TESTS = {
     "tupi.algorithm.energy": ["tests/algorithm/test_energy.py"],
+    "tupi.algorithm.denoiser": ["tests/algorithm/test_denoiser.py", "tests/algorithm/test_energy.py"],
     "tupi.algorithm.trajectory": ["tests/algorithm/test_choice.py", "tests/algorithm/test_trajectory.py"],
-    "tupi.judging.gain": ["tests/methods/auto/test_guard.py"],
+    "tupi.judging.gain": ["tests/judging/test_gain.py", "tests/methods/auto/test_guard.py"],
     "tupi.judging.folds": ["tests/judging/test_folds.py", "tests/judging/test_rare.py"],
     "tupi.judging.metrics": ["tests/judging/test_metrics.py"],
     "tupi.judging.ndcg": ["tests/judging/test_ndcg.py"],
     "tupi.judging.conformal": ["tests/judging/test_conformal.py"],
-    "tupi.judging.evidence": ["tests/judging/test_evidence.py"],
-    "tupi.judging.whole": ["tests/judging/test_ndcg.py", "tests/judging/test_catalogue.py"],
-    "tupi.judging.catalogue": ["tests/judging/test_catalogue.py"],
-    "tupi.judging.veto": ["tests/judging/test_veto.py"],
-    "tupi.judging.labelled_folds": ["tests/test_estimator.py"],
+    "tupi.judging.evidence": [
+        "tests/judging/test_stated.py",
+        "tests/judging/test_evidence.py",
+        "tests/judging/test_veto.py",
+    ],
+    "tupi.judging.whole": ["tests/judging/test_losses.py", "tests/judging/test_ndcg.py"],
+    "tupi.judging.catalogue": ["tests/judging/test_losses.py", "tests/judging/test_catalogue.py"],
+    "tupi.judging.labelled_folds": ["tests/judging/test_labelled_folds.py"],
     "tupi.methods.auto.guard": ["tests/methods/auto/test_guard.py", "tests/methods/auto/test_shares.py"],
 }
 FOLDERS = ("runtime", "inputs", "blocks", "embedding", "judging", "rankers", "algorithm", "methods")  # lowest first
 LONGEST = 20  # seconds of a processor for the tests of one mutant: what runs on for ever is noticed, too
+QUICKLY = ["-x", "-q", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:unraisableexception", "-o", "addopts="]
 OPERATORS: dict[type, type] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult, ast.MatMult: ast.Mult,
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -121,11 +126,12 @@ def is_killed(name: str, tree: ast.Module, tests: list[str]) -> bool:
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)
         forget(name)
-        compiling.private_folder = lambda: None  # compiled code of a mutant must not be kept for anyone
+        computing.private_folder = lambda: None  # compiled code of a mutant must not be kept for anyone
         sys.meta_path.insert(0, Replaced(name, tree))
+        os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # importing those of other packages takes most of the time
         import pytest
 
-        os._exit(int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-o", "addopts=", *tests])))
+        os._exit(int(pytest.main([*QUICKLY, *tests])))
     return os.waitpid(child, 0)[1] != 0
 
 

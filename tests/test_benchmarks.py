@@ -12,7 +12,7 @@ from benchmarks.measure import Contestant, Figure, Times, memory, side_by_side
 from benchmarks.speed_page import BEGIN, END, rewrite, table
 from benchmarks.workload import N_VIEWS, make, write
 
-from tupi.runtime.threads import thread_count
+from tupi.runtime.computing import thread_count
 
 MACHINE = {"cpu": "a", "cores": 2, "threads": 2, "load": 0.1, "python": "3", "numpy": "2", "numba": "0", "tupi": "0"}
 

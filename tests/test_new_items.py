@@ -10,6 +10,8 @@ import pyarrow as pa
 import pytest
 
 import tupi
+from tupi.inputs.new_items import LaterView
+from tupi.methods.auto import model
 from tupi.runtime.errors import InputError
 
 N, SEEN, LABELS = 700, 400, 40
@@ -102,12 +104,32 @@ def test_each_item_is_predicted_by_itself(case, results):
     np.testing.assert_allclose(alone, together[3:4], rtol=1e-9, atol=1e-9)
 
 
-def test_predictions_that_stay_stay_for_new_items_too():
+def test_predictions_that_stay_stay_for_new_items_too(monkeypatch):
     rng = np.random.default_rng(0)
     result = tupi.denoise(SCORES[FIRST], {"junk": rng.normal(size=(SEEN, 4))})
     assert not result.changed
-    new = result.predict(SCORES[LATER], {"junk": rng.normal(size=(N - SEEN, 4))})
-    np.testing.assert_array_equal(new, SCORES[LATER])
+    junk = {"junk": rng.normal(size=(N - SEEN, 4))}
+    familiar = result.predict(SCORES[LATER], junk, details=True).familiar
+    assert familiar.min() > 0.1
+    monkeypatch.setattr(model, "met", lambda *_, **__: pytest.fail("looked for"))  # nobody asks where they are
+    np.testing.assert_array_equal(result.predict(SCORES[LATER], junk), SCORES[LATER])
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_views_are_read_once_if_they_are_small(case, results, monkeypatch):
+    predictions = CASES[case][0][LATER]
+    expected = results[case].predict(predictions, some(LATER), details=True)
+    read, rows = [], LaterView.rows
+    monkeypatch.setattr(
+        LaterView, "rows", lambda self, items, *more: read.append(self.name) or rows(self, items, *more)
+    )
+    for room, times in ((model.AT_HAND, 1), (0, 2)):
+        monkeypatch.setattr(model, "AT_HAND", room)
+        read.clear()
+        found = results[case].predict(predictions, some(LATER), details=True)
+        np.testing.assert_array_equal(found.predictions, expected.predictions)
+        np.testing.assert_array_equal(found.uncertainty, expected.uncertainty)
+        assert sorted(read) == sorted(list(VIEWS) * times)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -171,10 +171,11 @@ def test_class_scores_of_very_different_magnitude():
     assert np.isfinite(result.dependence["after"]).all()
 
 
-def test_class_scores_that_no_number_relates():
+@pytest.mark.parametrize("method", ["correct-and-smooth", "auto"])
+def test_class_scores_that_no_number_relates(method):
     scores = np.column_stack([np.exp(20 * SCORES), 1e-310 * TRUTH, np.zeros(N)])
     with pytest.raises(InputError, match=r"predictions: found a deviation of .* on one scale\.$"):
-        tupi.denoise(scores, VIEWS, CLASSES, "correct-and-smooth", task="classification")
+        tupi.denoise(scores, VIEWS, CLASSES, method, task="classification")
 
 
 @pytest.mark.parametrize("kernel", [[], "", 0])

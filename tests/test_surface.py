@@ -51,7 +51,7 @@ def test_signatures_say_what_they_take(public):
 
 
 def test_types_are_names_for_unions_of_what_is_accepted():
-    assert typing.get_args(types.Features)
+    assert typing.get_args(types.FeaturesLike)
     values = tupi.Values([0, 1], [1.0, 2.0])
     assert values.index == [0, 1]  # kept as given until a problem checks them
     assert np.issubdtype(as_labels(values, 5).index.dtype, np.integer)

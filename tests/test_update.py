@@ -7,6 +7,7 @@ from scipy.stats import spearmanr
 
 import tupi
 from tests.conftest import make_problem_arrays
+from tupi.embedding.anchors import GraphKernel
 from tupi.methods.auto import answers, auto, growth, labelfree
 from tupi.runtime.errors import InputError
 
@@ -167,6 +168,16 @@ def test_more_labels_do_not_read_the_views_of_all_items_again(monkeypatch, start
     expected = limited.update(labels=values(20, 30)).predictions
     monkeypatch.setattr(answers, "answered", lambda *_, **__: pytest.fail("read again"))
     np.testing.assert_array_equal(result.update(labels=values(20, 30)).predictions, expected)
+
+
+def test_what_is_known_of_earlier_labels_is_not_computed_again(monkeypatch):
+    result = tupi.denoise(SCORES, VIEWS, values(0, 20))
+    expected = tupi.denoise(SCORES, VIEWS, values(0, 30)).predictions
+    asked, times = [], GraphKernel.times
+    monkeypatch.setattr(GraphKernel, "times", lambda self, Z: asked.append(Z.shape[1]) or times(self, Z))
+    monkeypatch.setattr(labelfree, "laid_out", lambda *_, **__: pytest.fail("read again"))
+    np.testing.assert_allclose(result.update(labels=values(20, 30)).predictions, expected, atol=1e-9)
+    assert asked == [10, 10]  # two kernels, and ten new labels
 
 
 def test_ids_of_more_items():

@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # what `__getattr__` brings when it is asked for
     from tupi.compare import Comparison, compare
     from tupi.embedding.hsic import hsic
     from tupi.estimator import TupiDenoiser
+    from tupi.inputs.files.inputs import read_inputs
     from tupi.inputs.labels import Pairs, Values
     from tupi.judging.evidence import Evidence
     from tupi.judging.labelled_folds import LabelledKFold
@@ -42,6 +43,7 @@ __all__ = [
     "methods",
     "ndcg",
     "pairwise_accuracy",
+    "read_inputs",
     "tune",
 ]
 
@@ -62,6 +64,7 @@ _HOMES = {
     "load": "tupi.api",
     "ndcg": "tupi.judging.ndcg",
     "pairwise_accuracy": "tupi.judging.metrics",
+    "read_inputs": "tupi.inputs.files.inputs",
     "tune": "tupi.tuning",
 }
 

@@ -20,14 +20,13 @@ from tupi.embedding.prepared import Prepared, Progress, silent, standardize
 from tupi.inputs.features import any_lazy
 from tupi.inputs.labels import Labels, Pairs, Values
 from tupi.inputs.new_items import Known, grown_problem
-from tupi.inputs.numbers import check_seed
+from tupi.inputs.numbers import as_bytes, check_seed
 from tupi.inputs.problem import Problem, make_problem, with_more_labels
 from tupi.inputs.seen import Seen
-from tupi.inputs.types import Column, DaskClient, Features, Lazy, Table
+from tupi.inputs.types import Column, DaskClient, FeaturesLike, Lazy, Table
 from tupi.judging.catalogue import MetricLike, metric_for
-from tupi.judging.evidence import Evidence, judge, judged
+from tupi.judging.evidence import Evidence, judge, judged, speaks_against
 from tupi.judging.metrics import Metric
-from tupi.judging.veto import speaks_against
 from tupi.methods import make_method
 from tupi.methods.auto.auto import Auto, Fuse, Smooth
 from tupi.methods.auto.growth import can_grow, grow
@@ -40,7 +39,6 @@ from tupi.results.reasons import Reasons, told
 from tupi.results.result import Denoised
 from tupi.results.saving import read_outcome
 from tupi.runtime.errors import InputError
-from tupi.runtime.storage import as_bytes
 
 IN_COMMON = 5  # answers that others gave, too: who gave fewer is not said to agree or to disagree
 QUICK = 200_000  # items times views for which reports tell what each view is worth without being asked
@@ -48,7 +46,7 @@ QUICK = 200_000  # items times views for which reports tell what each view is wo
 
 def denoise(
     predictions: Table | Lazy,
-    features: Features,
+    features: FeaturesLike,
     labels: Labels | Sequence[Labels] | Column | None = None,
     method: str | Method = "auto",
     task: str = "ranking",

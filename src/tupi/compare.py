@@ -14,16 +14,15 @@ import pandas as pd
 
 from tupi.embedding.prepared import Prepared, Progress, Veto, silent
 from tupi.inputs.labels import Labels, n_labels
-from tupi.inputs.numbers import check_seed
+from tupi.inputs.numbers import check_positive, check_seed
 from tupi.inputs.problem import Problem, make_problem
-from tupi.inputs.types import Column, Features, Table
+from tupi.inputs.types import Column, FeaturesLike, Table
 from tupi.judging.catalogue import MetricLike, metric_for
-from tupi.judging.evidence import MIN_LABELS, N_REPEATS, amount, judge, noun_of
+from tupi.judging.evidence import MIN_LABELS, N_REPEATS, amount, judge, noun_of, speaks_against
 from tupi.judging.metrics import Metric
-from tupi.judging.veto import speaks_against
 from tupi.methods import make_method
 from tupi.methods import methods as method_names
-from tupi.methods.base import Method, check_positive
+from tupi.methods.base import Method
 from tupi.runtime.atomic import write_atomically
 from tupi.runtime.errors import InputError
 
@@ -86,7 +85,7 @@ class Comparison:
 
 def compare(
     predictions: Table,
-    features: Features,
+    features: FeaturesLike,
     labels: Labels | Sequence[Labels] | Column,
     methods: Sequence[str | Method] | str | Method | None = None,
     task: str = "ranking",

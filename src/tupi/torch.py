@@ -12,9 +12,9 @@ from tupi.algorithm.engines.plain import LowRankEngine
 from tupi.embedding.embedding import EmbeddingOptions, embed
 from tupi.embedding.gaussian import PredictionKernel, check_bandwidth, squared_bandwidth
 from tupi.embedding.prepared import standardize
+from tupi.inputs.numbers import check_positive
 from tupi.inputs.problem import make_problem
-from tupi.inputs.types import Features, Table
-from tupi.methods.base import check_positive
+from tupi.inputs.types import FeaturesLike, Table
 from tupi.runtime.errors import InputError
 
 try:
@@ -101,7 +101,7 @@ class DependenceLoss(torch.nn.Module):
     def __init__(
         self,
         predictions: Table | torch.Tensor,
-        features: Features,
+        features: FeaturesLike,
         *,
         lam: float = 0.3,
         sigma_w2: float = 0.1,

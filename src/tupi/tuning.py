@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 from tupi.api import denoise
 from tupi.inputs.labels import Labels
 from tupi.inputs.numbers import as_numbers
-from tupi.inputs.types import Column, Features, Table
+from tupi.inputs.types import Column, FeaturesLike, Table
 from tupi.runtime.errors import InputError
 
 PENALTIES = np.logspace(-4, 6, 31)  # of which left-out items choose one
@@ -40,7 +40,7 @@ Estimator = TypeVar("Estimator")  # of scikit-learn, which has no types
 
 
 @dataclass(frozen=True, eq=False)
-class Linear:
+class LinearModel:
     """A model that is linear in some features of an item.
 
     Attributes
@@ -62,7 +62,7 @@ class Linear:
 
 
 def tune(
-    model: Estimator, X: Table, features: Features, labels: Labels | Column | None = None, **options: Any
+    model: Estimator, X: Table, features: FeaturesLike, labels: Labels | Column | None = None, **options: Any
 ) -> Estimator:
     """Return a copy of a linear or kernel model that is better by features that it never sees.
 
@@ -115,7 +115,7 @@ def tune(
     return tuned
 
 
-def _checked(model: Any, X: Any) -> Linear:
+def _checked(model: Any, X: Any) -> LinearModel:
     """Return what `_linear` does; what scikit-learn says of the model or of its items becomes a sentence."""
     try:
         return _linear(model, X)
@@ -128,7 +128,7 @@ def _checked(model: Any, X: Any) -> Linear:
         raise InputError(f"X: {type(model).__name__} refuses it ({said}); accepted: what it was fitted to.") from None
 
 
-def _linear(model: Any, X: Any) -> Linear:
+def _linear(model: Any, X: Any) -> LinearModel:
     """Return a model as one that is linear in some features, or complain."""
     if isinstance(model, Pipeline):
         return _linear(model[-1], model[:-1].transform(X) if len(model) > 1 else X)
@@ -156,10 +156,10 @@ def _linear(model: Any, X: Any) -> Linear:
         model.intercept_ = model.intercept_ + constant
 
     predictions = rows @ np.ravel(coefficients) + float(np.ravel(model.intercept_)[0])
-    return Linear(rows / spread, predictions, True, move)
+    return LinearModel(rows / spread, predictions, True, move)
 
 
-def _of_kernel(model: Any, name: str, across: Array, within: Array, mean: float = 0.0) -> Linear:
+def _of_kernel(model: Any, name: str, across: Array, within: Array, mean: float = 0.0) -> LinearModel:
     """Return a kernel model as linear in K(x, x') K(x', x')^-1/2, so that the penalty is that of its own space.
 
     Parameters
@@ -180,4 +180,4 @@ def _of_kernel(model: Any, name: str, across: Array, within: Array, mean: float 
     def move(delta: Array, constant: float) -> None:
         setattr(model, name, getattr(model, name) + root @ delta)
 
-    return Linear(across @ root, across @ getattr(model, name) + mean, False, move)
+    return LinearModel(across @ root, across @ getattr(model, name) + mean, False, move)

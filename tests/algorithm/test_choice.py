@@ -122,3 +122,14 @@ def test_a_search_that_is_stopped_at_once_keeps_the_initial_predictions():
     choice = choose(range(4), lambda k: grown[k], prepared, KNOWN, 2, watch=lambda step: True)
     assert (choice.setting, choice.t) == (0, 0)
     assert choice.scores == pytest.approx([accuracy(SCORES[ITEMS], Values(np.arange(12), KNOWN.values))])
+
+
+@pytest.mark.parametrize("n", [1, 4])
+def test_the_step_that_ends_a_search_is_not_looked_at(n):
+    prepared = prepare()
+    grown = trajectories_of(prepared, n)
+    choice = choose(range(n), lambda k: grown[k], prepared, KNOWN, 5, watch=lambda step: step.t == 1)
+    assert (choice.t, len(choice.scores), len(grown[0].labelled)) == (0, 1, 2)
+    (one,) = trajectories_of(prepared, 1)
+    stopped = choose(range(1), lambda k: one, prepared, KNOWN, 5, watch=lambda step: True)
+    assert (stopped.t, len(stopped.scores)) == (0, 1)

@@ -91,9 +91,49 @@ def test_steps_may_come_from_anywhere():
     prepared = prepare()
     steps = [Step(t, prepared.f, np.ones(3) / 3, np.full(3, np.nan)) for t in range(2)]
     trajectory = Trajectory(InMemory(prepared), ahead=iter(steps))
+    assert not trajectory.ended  # nobody has looked yet
     assert extend([trajectory]) == steps[:1]
     assert extend([trajectory]) == steps[1:]
     assert not trajectory.ended
     assert extend([trajectory]) == [None]
     assert trajectory.ended
     assert trajectory.steps == steps
+
+
+def test_of_values_only_the_order_of_steps_counts_unless_they_were_said_to_be_values():
+    """Turned around, the best increasing fit is the mean, and what comes back is half way there."""
+    prepared = prepare("regression")
+    step, initial = Step(1, -prepared.f, np.ones(3) / 3, np.full(3, np.nan)), prepared.problem.initial
+    half = 0.5 * (initial + initial[2:].mean())
+    half[:2] = initial[:2]  # which lack all views
+    np.testing.assert_allclose(InMemory(prepared).labelled([step])[0], half[np.sort(LABELLED)])
+    around = 2 * initial[2:].mean() - initial
+    around[:2] = initial[:2]
+    np.testing.assert_allclose(InMemory(prepared, True).labelled([step])[0], around[np.sort(LABELLED)])
+
+
+def test_without_labels_there_are_no_labelled_items():
+    _, scores, views = make_problem_arrays()
+    prepared = Prepared(make_problem(scores, views))
+    (found,) = InMemory(prepared).labelled([Step(0, prepared.f, np.ones(3) / 3, np.full(3, np.nan))])
+    assert found.shape == (0,)
+
+
+class Forgetful(InMemory):
+    """A shelf that loses the labelled items of a step."""
+
+    def labelled(self, steps):
+        return super().labelled(steps)[1:]
+
+
+def test_a_shelf_that_loses_a_step_is_noticed():
+    prepared = prepare()
+    steps = [Step(0, prepared.f, np.ones(3) / 3, np.full(3, np.nan))]
+    with pytest.raises(ValueError, match="shorter"):
+        extend([Trajectory(Forgetful(prepared), ahead=iter(steps))])
+
+
+@pytest.mark.parametrize("found", ["steps", "labelled", "_exhausted"])
+def test_what_is_known_of_a_trajectory_is_not_told_to_it(found):
+    with pytest.raises(TypeError):
+        Trajectory(InMemory(prepare()), **{found: []})

@@ -353,6 +353,7 @@ def test_commands_that_lack_something(folder):
         (OSError(28, "No space left on device"), 2, "no space left on device"),
         (KeyboardInterrupt(), 130, "interrupted"),
         (MemoryError(), 2, "not enough memory"),
+        (RuntimeError("can't start new thread"), 2, "not enough memory"),
     ],
 )
 def test_a_failure_while_writing_leaves_the_old_file(folder, monkeypatch, problem, code, words):

@@ -88,3 +88,30 @@ def test_interrupts_at_several_moments_leave_nothing_behind(tmp_path):
         assert (running.returncode, said.count("\n")) == (130, 1), said
         assert said.startswith("tupi: interrupted")
         assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("interrupted", [True, False])
+def test_what_nobody_waits_for_any_more_says_nothing(interrupted):
+    """Dask's tasks are then thrown away, and asyncio complains of each that nobody asked how it went."""
+    code = f"""
+import asyncio, gc
+from tupi.cli.scale import nothing_said_of_waiting
+
+async def fails():
+    raise ValueError("lost")
+
+async def main():
+    task = asyncio.ensure_future(fails())
+    await asyncio.sleep(0)
+
+try:
+    with nothing_said_of_waiting():
+        if {interrupted}:
+            raise KeyboardInterrupt
+except KeyboardInterrupt:
+    pass
+asyncio.run(main())
+gc.collect()
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ("never retrieved" in found.stderr) is not interrupted

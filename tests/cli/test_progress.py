@@ -8,7 +8,7 @@ from rich.progress import Progress
 
 import tupi
 from tupi.cli.progress import DONE, ProgressBar, TimeLeft
-from tupi.runtime.compiling import COMPILING
+from tupi.runtime.computing import COMPILING
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ from tupi.cluster.reading import BlockedRows, as_rows, common_bounds
 from tupi.embedding.embedding import EmbeddingOptions, embed_blocks, gaussian_maps
 from tupi.inputs.views import Gaps, Statistics, View, present_rows, standardized
 from tupi.runtime.errors import InputError
-from tupi.runtime.storage import Workspace
 
 
 class Blocks(Memory):
@@ -68,7 +67,7 @@ def test_blocks_hold_the_normalised_factor():
     np.testing.assert_allclose(found, [norms.sum(axis=0), (norms**2).sum(axis=0)], rtol=1e-9)
 
 
-@pytest.mark.parametrize("room", [None, Workspace()])
+@pytest.mark.parametrize("room", [None, {}])
 def test_a_move_is_the_pass_on_the_decoded_rows_and_blocks_add_up(room):
     _, scores, views = make_items(2000)
     _, _, embedding = embedded(views, scores, [0, 700, 2000])

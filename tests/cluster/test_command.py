@@ -1,6 +1,7 @@
 """`tupi denoise --scheduler`, and the example, from Parquet to Parquet."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -66,6 +67,32 @@ def test_a_local_cluster_and_a_summary(folder):
     assert f"{N:,} items, method tupi, 2 steps" in done.stdout
     assert "Wrote" in done.stdout
     assert list(pd.read_parquet(folder / "out").columns) == ["initial", "prediction"]
+
+
+def test_a_run_ends_with_the_three_lines_of_any_other_run(client, folder, monkeypatch):
+    words = ["--id=id", f"--labels={folder / 'labels.csv'}"]
+    there = ["--scheduler", client.scheduler_info()["address"]]
+
+    def ending(*more):
+        done = run(folder, *words, *more)
+        assert done.exit_code == 0, done.output
+        *_, before, changed, labels, step = done.stdout.rstrip().splitlines()
+        assert before == ""
+        return changed, labels, step
+
+    on_cluster, here = ending(*there), ending(f"--out={folder / 'here.csv'}")
+    assert on_cluster[0].startswith("What changed: the scores of 9,000 items were adjusted with 2 views of them")
+    assert on_cluster[1].startswith("Labels: on 30 labels, each held out in turn")
+    assert on_cluster[1:] == here[1:]
+
+    def places(line):
+        return int(re.search(r"moved by at most (?:about )?([\d,]+) places", line)[1].replace(",", ""))
+
+    assert places(on_cluster[0]) == pytest.approx(places(here[0]), rel=0.01)  # of as few items, all are looked at
+    monkeypatch.setattr("tupi.cluster.result.SOME", 1000)
+    sampled = ending(*there, f"--out={folder / 'again'}")
+    assert "moved by at most about" in sampled[0]
+    assert places(sampled[0]) == pytest.approx(places(here[0]), rel=0.15)
 
 
 @pytest.mark.parametrize(

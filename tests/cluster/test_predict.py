@@ -41,6 +41,24 @@ def test_arrays_give_what_memory_gives(client):
     np.testing.assert_allclose(client.compute(found).result(), expected, rtol=1e-12)
 
 
+def test_what_views_have_in_common_is_read_once():
+    scores, views = some(LATER)
+    together, read = np.column_stack([scores, *views.values()]), []
+
+    def rows_of(block_info):
+        first, last = block_info[None]["array-location"][0]
+        read.append(int(first))
+        return together[first:last]
+
+    chunks = ((200, 200, 200), together.shape[1])
+    items = da.map_blocks(rows_of, chunks=chunks, dtype=float, meta=np.empty((0, 0)))
+    ends = np.cumsum([1, *(view.shape[1] for view in views.values())])
+    later = {name: items[:, a:b] for name, a, b in zip(views, ends, ends[1:], strict=False)}
+    found = RESULT.predict(items[:, 0], later).compute(scheduler="sync")
+    np.testing.assert_allclose(found, RESULT.predict(scores, views), rtol=1e-12)
+    assert sorted(read) == [0, 200, 400]
+
+
 def test_details_are_a_table():
     found = RESULT.predict(*blocks(LATER, 200), details=True).compute()
     expected = RESULT.predict(*some(LATER), details=True).to_frame()

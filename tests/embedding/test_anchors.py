@@ -9,12 +9,13 @@ from tupi.embedding.anchors import (
     NEAREST,
     WIDTH,
     AnchorGraph,
-    Anchors,
+    GraphKernel,
     Near,
     Points,
     equal_below,
     mirrored,
     nearest,
+    one_view,
     place_anchors,
 )
 
@@ -26,12 +27,12 @@ def some_points(n=N, seed=0, missing=0.0):
     """Return points of three views, some of which are missing."""
     rng = np.random.default_rng(seed)
     present = rng.random((n, 3)) >= missing
-    return Points(rng.normal(size=(n, 6)) * np.repeat(present, np.diff(OFFSETS), axis=1), present)
+    return Points(rng.normal(size=(n, 6)) * np.repeat(present, np.diff(OFFSETS), axis=1), present, OFFSETS)
 
 
 def some_anchors(seed=1, missing=0.0):
     points = some_points(A, seed, missing)
-    return Anchors(points.columns, points.present, OFFSETS)
+    return Points(points.columns, points.present, OFFSETS)
 
 
 def dense(near, a=A):
@@ -43,7 +44,7 @@ def dense(near, a=A):
     return Z
 
 
-NEAR = some_anchors().near(some_points())
+NEAR = some_anchors().near_and_reach(some_points())[0]
 Z = dense(NEAR)
 LAM = Z.sum(axis=0)
 W = Z @ np.diag(1 / LAM) @ Z.T
@@ -72,9 +73,9 @@ def test_distances_are_over_the_views_that_both_have(missing_here, missing_there
 
 def test_distances_keep_single_precision():
     points = some_points(missing=0.4)
-    single = Points(points.columns.astype(np.float32), points.present)
+    single = Points(points.columns.astype(np.float32), points.present, OFFSETS)
     there = some_anchors(missing=0.4)
-    found = Anchors(there.columns.astype(np.float32), there.present, OFFSETS).distances(single)
+    found = Points(there.columns.astype(np.float32), there.present, OFFSETS).distances(single)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, slow_distances(points, there), rtol=1e-4, atol=1e-5)
 
@@ -126,7 +127,7 @@ def test_weights_are_gaussian_and_sum_to_one(missing):
         if chosen:
             expected[i, chosen] = np.exp(-row[chosen] / (WIDTH * row[chosen].max()))
             expected[i] /= expected[i].sum()
-    found = there.near(points)
+    found = there.near_and_reach(points)[0]
     assert found.weights.dtype == np.float32
     np.testing.assert_allclose(dense(found), expected, atol=1e-6)
     np.testing.assert_array_equal(found.alone, expected.sum(axis=1) == 0)
@@ -135,9 +136,9 @@ def test_weights_are_gaussian_and_sum_to_one(missing):
 def test_an_item_that_shares_no_view_has_no_weights():
     """Nor does it add anything to a sum, or get anything from a table."""
     present = np.array([[True, False, False], [False, True, True]])
-    points = Points(RNG.normal(size=(2, 6)) * np.repeat(present, np.diff(OFFSETS), axis=1), present)
-    lacking = Anchors(points.columns[1:], points.present[1:], OFFSETS)
-    near = lacking.near(points)
+    points = Points(RNG.normal(size=(2, 6)) * np.repeat(present, np.diff(OFFSETS), axis=1), present, OFFSETS)
+    lacking = Points(points.columns[1:], points.present[1:], OFFSETS)
+    near = lacking.near_and_reach(points)[0]
     assert near.alone.tolist() == [True, False]
     np.testing.assert_array_equal(near.weights, [[0.0], [1.0]])
     np.testing.assert_array_equal(near.gather(np.ones((1, 2))), [[0, 0], [1, 1]])
@@ -146,8 +147,8 @@ def test_an_item_that_shares_no_view_has_no_weights():
 
 
 def test_anchors_that_coincide_with_a_point_count_alike():
-    there = Anchors(np.zeros((4, 1)), np.ones((4, 1), bool), np.array([0, 1]))
-    np.testing.assert_allclose(there.near(Points(np.zeros((1, 1)), np.ones((1, 1), bool))).weights, 0.25)
+    there = Points(np.zeros((4, 1)), np.ones((4, 1), bool), np.array([0, 1]))
+    np.testing.assert_allclose(there.near_and_reach(one_view(np.zeros((1, 1))))[0].weights, 0.25)
 
 
 def test_likeness_is_symmetric_and_its_rows_sum_to_one():
@@ -195,6 +196,23 @@ def test_the_kernel_is_the_low_pass_twice_without_its_identity(c):
     np.testing.assert_allclose(kernel.scaled(3.0).table, 3 * table, rtol=1e-4, atol=1e-6)
 
 
+def test_the_kernel_to_items_is_computed_once(monkeypatch):
+    kernel, asked = GRAPH.kernel(10.0), []
+    times = GraphKernel.times
+    monkeypatch.setattr(
+        GraphKernel, "times", lambda self, columns: asked.append(columns.shape[1]) or times(self, columns)
+    )
+    expected = kernel.table @ dense(NEAR).T
+    some = np.array([3, 1, 4, 1])
+    for chosen in (some, np.arange(8), some[:2], np.arange(0)):
+        np.testing.assert_allclose(kernel.to(NEAR[chosen]), expected[:, chosen], atol=1e-5)
+    assert asked == [4, 5]  # of two equal ones in one call both are computed
+    monkeypatch.setattr(anchors, "REMEMBERED", 10)
+    kernel.to(NEAR[np.arange(6, 12)])
+    assert asked[2:] == [4]
+    assert len(kernel._known) == 6
+
+
 def test_an_anchor_that_is_nobodys_changes_nothing():
     """It would be divided by its size, which is zero."""
     more = AnchorGraph(np.append(LAM, 0.0), np.pad(GRAPH.shared, (0, 1)))
@@ -206,7 +224,7 @@ def test_an_anchor_that_is_nobodys_changes_nothing():
 
 def test_of_few_items_each_is_an_anchor():
     points = some_points(missing=0.4)
-    found = place_anchors(points, OFFSETS, N)
+    found = place_anchors(points, N)
     np.testing.assert_array_equal(found.columns, points.columns)
     np.testing.assert_array_equal(found.present, points.present)
     np.testing.assert_array_equal(found.offsets, OFFSETS)
@@ -216,11 +234,11 @@ def test_of_many_items_means_are_anchors(monkeypatch):
     """K-means from the first points, a view's mean being over the members that have it; the same every time."""
     monkeypatch.setattr(anchors, "MOST", 8)
     points = some_points(200, missing=0.3)
-    found, again = (place_anchors(points, OFFSETS, 200) for _ in range(2))
+    found, again = (place_anchors(points, 200) for _ in range(2))
     np.testing.assert_array_equal(found.columns, again.columns)
     columns, present = points.columns[:8].copy(), points.present[:8].copy()
     for _ in range(anchors.ROUNDS):
-        home = slow_distances(points, Anchors(columns, present, OFFSETS)).argmin(axis=1)
+        home = slow_distances(points, Points(columns, present, OFFSETS)).argmin(axis=1)
         for j in range(8):
             for view, (a, b) in enumerate(pairwise(OFFSETS)):
                 members = (home == j) & points.present[:, view]
@@ -234,7 +252,7 @@ def test_an_anchor_that_nobody_is_nearest_to_stays_where_it_was(monkeypatch):
     """Of several anchors in one place the first has all items there; whole numbers leave nothing to rounding."""
     monkeypatch.setattr(anchors, "MOST", 8)
     kinds = RNG.integers(-3, 4, size=(3, 6)).astype(float)[np.arange(90) % 3]
-    found = place_anchors(Points(kinds, np.ones((90, 3), bool)), OFFSETS, 90)
+    found = place_anchors(Points(kinds, np.ones((90, 3), bool), OFFSETS), 90)
     np.testing.assert_array_equal(found.columns, kinds[:8])
     assert found.present.all()
 
@@ -242,7 +260,7 @@ def test_an_anchor_that_nobody_is_nearest_to_stays_where_it_was(monkeypatch):
 def test_anchors_are_placed_by_a_sample_of_more_items(monkeypatch):
     """A sample no larger than the number of anchors is still not all there is."""
     monkeypatch.setattr(anchors, "MOST", 8)
-    assert place_anchors(some_points(20), OFFSETS, 5000).columns.shape == (8, 6)
+    assert place_anchors(some_points(20), 5000).columns.shape == (8, 6)
 
 
 def test_sums_of_blocks_add_up_to_those_of_all():

@@ -7,16 +7,17 @@ from scipy.spatial.distance import cdist
 from tests.methods.dense import distance_matrix, laplacian, weight_matrix, with_gaps
 from tests.methods.rows import SCORES, VIEWS, prepare
 from tupi.embedding import neighbors as search
+from tupi.embedding.anchors import Points
 from tupi.embedding.graphs import conjugate_gradients, larger_width_graph, nearest_rows, product_width_graph
 from tupi.embedding.joint_graph import graph, joint_points, neighbors
-from tupi.embedding.neighbors import ViewPoints, nearest_points
+from tupi.embedding.neighbors import nearest_points
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.problem import make_problem
 
 
 def points_of(X, present=None, offsets=None):
     n, d = X.shape
-    return ViewPoints(
+    return Points(
         X,
         np.ones((n, 1), bool) if present is None else present,
         np.array([0, d]) if offsets is None else np.array(offsets),

@@ -126,6 +126,8 @@ class Running:
             stderr=self.errors,
             text=True,
             start_new_session=True,
+            # A shell has commands in the background ignore interrupts, and what they start would ignore them, too.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
 
     def wait(self, moment: float, for_a_file: bool) -> None:
@@ -147,7 +149,7 @@ class Running:
             self.process.communicate(timeout=LONGEST)
         except subprocess.TimeoutExpired:
             self.process.kill()  # which its exit code tells, where no kill was meant
-            self.process.communicate()
+            self.process.wait()  # what it left behind may keep its output open, and is found by `left`
         with self.errors:
             self.errors.seek(0)
             return self.process.returncode, self.errors.read()

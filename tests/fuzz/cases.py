@@ -203,15 +203,15 @@ def _page(kind: int) -> Any:
     """Return the application of a small session that asks for comparisons, within groups, for values or for classes."""
     from tupi.page.server import make_app
     from tupi.page.session import Session
-    from tupi.page.source import Source
+    from tupi.page.source import PageSource
 
     rng = np.random.default_rng(0)
     scores, views, names = rng.normal(size=30), {"a": rng.normal(size=(30, 2))}, [f"i{k}" for k in range(30)]
     source = (
-        Source(scores, views),
-        Source(scores, views, groups=np.arange(30) % 3, titles=names),
-        Source(scores, views, task="regression"),
-        Source(rng.dirichlet(np.ones(3), 30), views, task="classification"),
+        PageSource(scores, views),
+        PageSource(scores, views, groups=np.arange(30) % 3, titles=names),
+        PageSource(scores, views, task="regression"),
+        PageSource(rng.dirichlet(np.ones(3), 30), views, task="classification"),
     )[kind]
     folder = tempfile.mkdtemp(prefix="tupi-fuzz-")
     session = Session(source, Path(folder) / "answers.jsonl")

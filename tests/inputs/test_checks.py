@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tupi
 from tupi.inputs.features import varying_views
-from tupi.inputs.views import Gaps, Statistics, View, examine
+from tupi.inputs.views import Gaps, Statistics, View, examine, examine_later
 
 cuts_of_40 = st.lists(st.integers(0, 40), min_size=1)
 
@@ -43,6 +43,9 @@ def test_what_blocks_lack_adds_up(seed, cuts):
     present, gaps, _ = examine(X)
     np.testing.assert_array_equal(np.concatenate([part[0] for part in parts]), present)
     np.testing.assert_array_equal(present, ~np.isnan(X).all(axis=1))
+    later = examine_later(X.astype(np.float32))
+    np.testing.assert_array_equal(later[0], present)
+    assert later[1] == gaps
     assert sum((part[1] for part in parts), Gaps()) == gaps
     partly = np.isnan(X).any(axis=1) & present
     assert (gaps.rows, gaps.values) == (partly.sum(), np.isnan(X[partly]).sum())

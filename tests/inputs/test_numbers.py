@@ -9,7 +9,7 @@ import pytest
 
 import tupi
 from tests.conftest import make_problem_arrays
-from tupi.inputs.numbers import as_numbers, unmasked
+from tupi.inputs.numbers import as_numbers, check_positive, unmasked
 
 TRUTH, SCORES, VIEWS = make_problem_arrays(60)
 QUICK = {"method": "tupi", "n_iter": 2}
@@ -208,3 +208,32 @@ def test_numbers_of_all_kinds_are_numbers(values):
 def test_rows_of_different_lengths_are_said():
     with pytest.raises(tupi.InputError, match="x: found rows of different lengths"):
         as_numbers("x", [[1], [1, 2]])
+
+
+@pytest.mark.parametrize(
+    ("value", "bounds", "accepted"),
+    [
+        (0, {}, "a number above 0"),
+        (True, {}, "a number above 0"),
+        (np.inf, {}, "a number above 0"),
+        ("1", {}, "a number above 0"),
+        (None, {"optional": False}, "a number above 0"),
+        (1, {"whole": True, "least": 2}, "a whole number of at least 2"),
+        (2.5, {"whole": True, "least": 2}, "a whole number of at least 2"),
+        (1.1, {"most": 1}, "a number above 0 and at most 1"),
+    ],
+)
+def test_settings_that_are_not_positive_are_refused_in_the_same_words(value, bounds, accepted):
+    with pytest.raises(tupi.InputError, match=rf"^share: found .*; accepted: {accepted}\.$"):
+        check_positive("share", value, **bounds)
+    for good in (None, 1, 0.5, np.float32(1)):
+        check_positive("share", good, most=1)
+
+
+def test_the_papers_method_refuses_settings_of_its_graph_in_these_words():
+    for name, value, accepted in (
+        ("time", True, "a number above 0"),
+        ("n_neighbors", 1, "a whole number of at least 2"),
+    ):
+        with pytest.raises(tupi.InputError, match=f"^{name}: found {value}; accepted: {accepted}"):
+            tupi.methods.Tupi(**{name: value})

@@ -12,9 +12,9 @@ from scipy import sparse
 import tupi
 from tests.conftest import make_problem_arrays
 from tupi.inputs.features import as_matrix
+from tupi.inputs.numbers import as_bytes
 from tupi.inputs.sources import ParquetRows, as_source
 from tupi.inputs.views import View
-from tupi.runtime.storage import as_bytes
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(500, 3))
@@ -82,7 +82,7 @@ def test_an_embedding_on_disk_gives_the_same_path(monkeypatch):
     settings = {"method": "tupi", "lam": 0.4, "sigma_w2": 0.1, "n_iter": 5}
     expected = tupi.denoise(scores, views, **settings)
     monkeypatch.setattr("tupi.embedding.embedding.BLOCK", 200)
-    monkeypatch.setattr("tupi.runtime.storage.LEAST", 1)
+    monkeypatch.setattr("tupi.inputs.numbers.LEAST_MEMORY", 1)
     result = tupi.denoise(scores, views, memory_limit=200_000, **settings)
     np.testing.assert_allclose(result.predictions, expected.predictions, atol=1e-4)
     with pytest.raises(tupi.InputError, match="only engine 'fused'"):

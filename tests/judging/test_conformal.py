@@ -60,3 +60,14 @@ def test_few_labels_reach_as_far_as_normal_errors_or_the_largest():
     assert reach_of_errors(np.ones(1), 0.5) == 1.0
     assert reach_of_errors(np.ones(1), 0.9) == np.inf
     assert reach_of_errors(np.ones(2), 0.9) == pytest.approx(t.ppf(0.95, 1) * np.sqrt(1.5))
+
+
+def test_the_rank_is_whole_whatever_rounding_says():
+    """0.8 times 50 is 40, and 0.7 times 10 is 7."""
+    assert reach(np.arange(49.0), 0.8) == 39.0
+    assert reach(np.arange(9.0), 0.7) == 6.0
+    assert reach(np.arange(9.0), 0.9) == 8.0
+    assert reach(np.arange(9.0), 0.91) == np.inf
+    assert reach(np.arange(9.0)[::-1], 0.1) == 0.0
+    assert 0.7 * 10 - 7 <= 0 < 0.55 * 100 - 55  # the second is not
+    assert reach(np.arange(99.0), 0.55) == 54.0

@@ -124,3 +124,54 @@ def test_the_first_of_equal_settings_wins_and_of_settings_that_nobody_can_judge(
     assert np.isnan(judged.scores).all()
     assert judged.best == 0
     assert judge_settings(lambda train: [same], Pairs(np.array([1]), np.array([0])), "ranking").best == 0
+
+
+def test_there_are_five_folds_dealt_by_the_seed_zero():
+    labels = Values(np.arange(20), np.arange(20.0))
+    expected = [fold.held.tolist() for fold in label_folds(labels, 5, 0)]
+    assert [len(held) for held in expected] == [4] * 5
+    assert [fold.held.tolist() for fold in label_folds(labels)] == expected
+    shown = []
+
+    def predict(train):
+        shown.append(np.setdiff1d(labels.index, train.index).tolist())
+        return [np.zeros(20)]
+
+    judge_settings(predict, labels, "ranking")
+    assert shown == expected
+
+
+def test_pairs_with_both_ends_in_a_fold_judge_and_those_with_none_there_fit():
+    labels = Pairs(np.array([0, 2, 4, 0]), np.array([1, 3, 5, 2]))
+    for fold in label_folds(labels, 3, 0):
+        held = set(labelled_items(entries(labels, fold.held)).tolist())
+        assert held
+        ends = [{int(i), int(j)} for i, j in zip(labels.higher, labels.lower, strict=True)]
+        assert len(fold.train.higher) <= sum(not pair & held for pair in ends)
+        assert all(ends[k] <= held for k in fold.held)
+    two = Pairs(np.array([0, 2]), np.array([1, 3]))  # each of two folds holds one pair, and fits with the other
+    found = [(fold.held.tolist(), fold.train.higher.tolist()) for fold in label_folds(two, 2, 0)]
+    assert sorted(found) == [([0], [2]), ([1], [0])]
+
+
+def test_fewer_groups_than_folds_are_not_left_out_whole():
+    labels = Values(np.arange(9), np.arange(9.0), groups=np.repeat([0, 1, 2], 3))
+    whole = [np.unique(labels.groups[fold.held]).tolist() for fold in label_folds(labels, 3, 0)]
+    assert sorted(whole) == [[0], [1], [2]]
+    assert sum(len(fold.held) for fold in label_folds(labels, 4, 0)) == 9
+    assert len(list(label_folds(labels, 4, 0))) == 4
+
+
+def test_scores_of_few_pairs_and_settings_that_get_lost():
+    """Two folds hold two values each: two pairs, of which a guess has one right."""
+    labels = Values(np.arange(4), np.arange(4.0))
+    held = [fold.held for fold in label_folds(labels, 2, 0)]
+    guess = np.arange(4.0)
+    guess[held[0]] = guess[held[0]][::-1]
+    judged = judge_settings(lambda train: [guess, -guess, np.zeros(4)], labels, "ranking", 2)
+    np.testing.assert_array_equal(judged.scores, [0.5, 0.5, 0.5])
+    best = judge_settings(lambda train: [guess, np.arange(4.0)], labels, "ranking", 2)
+    assert (best.scores.tolist(), best.best) == ([0.5, 1.0], 1)
+    answers = iter([[guess, guess], [guess]])
+    with pytest.raises(ValueError, match="shorter"):
+        judge_settings(lambda train: next(answers), labels, "ranking", 2)

@@ -28,3 +28,27 @@ def test_a_pair_gain_with_weights_is_that_of_repeated_pairs():
     found = pair_gain(before, after, first, second, 8, weights=weights.astype(float))
     again = pair_gain(*(np.repeat(one, weights) for one in (before, after, first, second)), 8)
     assert (found.before, found.after, found.error) == pytest.approx((again.before, again.after, again.error))
+
+
+def test_labels_of_a_group_vary_together():
+    """Three groups of two pairs that share no item, of which both pairs of one group were gained."""
+    first, second, groups = np.arange(0, 12, 2), np.arange(1, 12, 2), np.repeat([0, 1, 2], 2)
+    before, after = np.array([-1.0, -1, 1, 1, 1, 1]), np.ones(6)
+    # Without one of the four items of gained pairs, 1 of 5 pairs is gained, and without one of the other eight 2 of 5.
+    by_items = np.sqrt(11 / 12 * (4 * (1 / 5 - 1 / 3) ** 2 + 8 * (2 / 5 - 1 / 3) ** 2))
+    # Without the first group none of 4 pairs is gained, and without another 2 of 4.
+    by_groups = np.sqrt(2 / 3 * ((1 / 3) ** 2 + 2 * (1 / 2 - 1 / 3) ** 2))
+    assert by_groups > by_items
+    assert pair_gain(before, after, first, second, 12).error == pytest.approx(by_items)
+    assert pair_gain(before, after, first, second, 12, groups).error == pytest.approx(by_groups)
+    doubled = pair_gain(before, after, first, second, 12, groups, np.full(6, 2.0))
+    assert doubled.error == pytest.approx(by_groups)
+    two = np.minimum(groups, 1)  # too few groups to tell
+    assert pair_gain(before, after, first, second, 12, two).error == pytest.approx(by_items)
+
+
+def test_a_weighted_mean_and_its_error_by_hand():
+    found = mean_gain(np.zeros(3), np.array([1.0, 0, 0]), np.array([2.0, 1, 1]))
+    assert (found.before, found.after) == (0.0, 0.5)
+    # Shares 1/2, 1/4, 1/4 of gains that are 1/2, -1/2, -1/2 off their mean.
+    assert found.error == pytest.approx(np.sqrt((1 / 16 + 1 / 64 + 1 / 64) * 3 / 2))

@@ -1,5 +1,7 @@
 """Each metric against its definition: the score, the shares of the labels and the error of a gain."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 import tupi
 from tupi.inputs.labels import Pairs, Values
+from tupi.judging import metrics
 from tupi.judging.catalogue import axis_of
 from tupi.judging.metrics import (
     COMPARISONS,
@@ -16,6 +19,7 @@ from tupi.judging.metrics import (
     AccuracyOfClasses,
     PairwiseAccuracyOfValues,
     RSquared,
+    error_of_groups,
     metric_of,
     usual_metrics,
 )
@@ -64,12 +68,14 @@ def test_pairwise_accuracy_is_exact(rows):
         assert tupi.pairwise_accuracy(scores, truth) == won.sum() / pairs.sum()
 
 
-@given(ROWS)
-def test_shares_of_values_are_right_pairs_of_each_item(rows):
+@pytest.mark.parametrize("few", [metrics.FEW, 0], ids=["all pairs", "compiled"])
+@given(rows=ROWS)
+def test_shares_of_values_are_right_pairs_of_each_item(few, rows):
     scores, truth = map(np.array, zip(*rows, strict=True))
     won, pairs = brute_force(scores, truth)
     labels, metric = Values(np.arange(len(truth)), truth), PairwiseAccuracyOfValues()
-    np.testing.assert_array_equal(metric.shares(scores, labels), won)
+    with mock.patch.object(metrics, "FEW", few):
+        np.testing.assert_array_equal(metric.shares(scores, labels), won)
     np.testing.assert_array_equal(metric.weights(labels), pairs)
 
 
@@ -209,7 +215,95 @@ def test_words():
 
 @pytest.mark.parametrize(
     ("words", "value", "said"),
-    [(PER_CENT, 0.0, "+0.0"), (PER_CENT, 0.0003, "+0.03"), (PER_CENT, -0.0005, "-0.1"), (PLAIN, -0.0002, "-0.0002")],
+    [
+        (PER_CENT, 0.0, "+0.0"),
+        (PER_CENT, 0.0003, "+0.03"),
+        (PER_CENT, 0.00048, "+0.05"),
+        (PER_CENT, -0.0005, "-0.1"),
+        (PER_CENT, 0.03, "+3.0"),
+        (PLAIN, -0.0002, "-0.0002"),
+        (PLAIN, 0.0008, "+0.001"),
+    ],
 )
 def test_a_difference_just_off_zero_does_not_read_as_zero(words, value, said):
     assert words.difference(value) == said
+
+
+def test_the_error_of_groups_by_hand():
+    """Of gains 1, 0, 0, 0 the mean is 1/4; the first group is 1/2 above that in sum, and the second as far below."""
+    gains, ones = np.array([1.0, 0, 0, 0]), np.ones(4)
+    assert error_of_groups(gains, ones, np.array([3, 3, 7, 7])) == pytest.approx(np.sqrt(2 * (1 / 4 + 1 / 4)) / 4)
+    assert error_of_groups(gains, ones, np.array([0, 0, 0, 0])) == error_of_groups(gains, ones, None) == 0.0
+    # With weights 3, 1, 1, 1 the mean is 1/2, and three groups are 3/2 above it, 1/2 below and 1 below.
+    three = error_of_groups(gains, np.array([3.0, 1, 1, 1]), np.array([0, 1, 2, 2]))
+    assert three == pytest.approx(np.sqrt(3 / 2 * (9 / 4 + 1 / 4 + 1)) / 6)
+
+
+def test_errors_of_a_gain_by_hand():
+    gains = np.array([1.0, 0, 0, 1])  # deviation 1/2, so that the mean of four errs by 1/4
+    labels = Values(np.arange(4), np.arange(4.0))
+    assert RSquared().error(gains, labels) == 0.25
+    assert PairwiseAccuracyOfValues().error(gains, labels) == 0.5
+    grouped = Values(labels.index, labels.values, groups=np.array([0, 1, 1, 0]))
+    # Within a group each has one pair: sums of 1 and -1 about the mean 1/2.
+    assert PairwiseAccuracyOfValues().error(gains, grouped) == pytest.approx(np.sqrt(2 * 2) / 4)
+    together = Values(np.arange(6), np.arange(6.0), groups=np.array([0, 1, 1, 0, 2, 2]))
+    more = np.array([1.0, 0, 0, 1, 0, 0])  # the mean is 1/3, and sums are 4/3, -2/3 and -2/3
+    by_groups = np.sqrt(3 / 2 * (16 + 4 + 4) / 9) / 6
+    assert PairwiseAccuracyOfValues().error(more, together) == pytest.approx(max(by_groups, 2 * np.std(more) / 6**0.5))
+
+
+def test_comparisons_of_a_group_vary_together():
+    gains, pairs = np.array([1.0, 1, 0, 0]), (np.arange(4), np.arange(4, 8))
+    assert COMPARISONS.error(gains, Pairs(*pairs)) == 0.25
+    grouped = Pairs(*pairs, groups=np.array([0, 0, 1, 1]))
+    assert COMPARISONS.error(gains, grouped) == pytest.approx(np.sqrt(2 * 2) / 4)
+    # Two that share an item and go apart cancel: the variance of their sum is not negative.
+    assert COMPARISONS.error(np.array([1.0, -1]), Pairs(np.array([0, 0]), np.array([1, 2]))) == 0.0
+
+
+def test_shares_of_several_rounds_are_averaged_per_label_or_per_pair():
+    shares, weights = np.array([1.0, 4]), np.array([2.0, 4])
+    assert RSquared().average(shares, weights) == 0.75
+    np.testing.assert_array_equal(RSquared().parts(shares, weights), [0.5, 1])
+    assert PairwiseAccuracyOfValues().average(shares, weights) == pytest.approx(5 / 6)
+    assert RSquared().gain(0.25, 1.0) == 0.75
+
+
+@pytest.mark.parametrize(
+    ("metric", "bounds", "unseen", "unit"),
+    [
+        (RSquared(), (-np.inf, 1), 0.35, 2),
+        (AccuracyOfClasses(), (0, 1), 0.1, 0),
+        (PairwiseAccuracyOfValues(), (0, 1), 0.1, 0),
+        (COMPARISONS, (0, 1), 0.1, 0),
+    ],
+    ids=lambda one: getattr(one, "name", None),
+)
+def test_metrics_have_the_figures_that_were_measured_with(metric, bounds, unseen, unit):
+    """See experiments/coverage_of_gains.py."""
+    assert (metric.bounds, metric.unseen, metric.uncertain_unit) == (bounds, unseen, unit)
+    assert metric.higher_is_better
+    assert not metric.pooled
+    assert not metric.of_probabilities
+    assert metric.n_values is None
+
+
+def test_metrics_that_say_nothing_have_no_deviation_of_their_own():
+    assert (metrics.Metric.unseen, metrics.Metric.uncertain_unit) == (0, 0)
+
+
+@pytest.mark.parametrize("scores", [[[1.0, 2.0]], [1.0, np.inf], [[1.0, np.nan]]])
+def test_scores_are_a_row_of_finite_numbers(scores):
+    with pytest.raises(tupi.InputError, match="scores: accepted: a one-dimensional array of finite numbers"):
+        tupi.pairwise_accuracy(scores, [1, 2])
+
+
+def test_a_truth_is_asked_for_and_pairs_may_be_those_within_groups():
+    with pytest.raises(tupi.InputError, match="truth: found None"):
+        tupi.pairwise_accuracy([1.0, 2.0], None)
+    assert tupi.pairwise_accuracy([1.0, 2, 3, 3], [0, 1, 2, 3], ["a", "a", "b", "b"]) == 0.75
+    labels = Values(np.arange(4), np.array([0.0, 1, 2, 3]), groups=np.array([0, 0, 1, 1]))
+    metric = PairwiseAccuracyOfValues()
+    np.testing.assert_array_equal(metric.shares(np.array([1.0, 2, 3, 3]), labels), [1, 1, 0.5, 0.5])
+    np.testing.assert_array_equal(metric.weights(labels), [1, 1, 1, 1])

@@ -74,3 +74,31 @@ def test_average_precision_and_functions_of_ones_own_are_within_groups(metric):
 def test_one_group_does_not_say_how_sure_a_mean_over_groups_is():
     labels = as_groups(np.zeros(10, int), 10, None).of(tupi.Values(np.arange(10), np.arange(10.0)))
     assert Ndcg(5).error(np.zeros(10), labels) == np.inf
+
+
+def test_ten_places_count_unless_said_otherwise():
+    """Only the eleventh of twelve is relevant."""
+    scores, grades = np.arange(12.0)[::-1], (np.arange(12) == 10).astype(float)
+    assert tupi.ndcg(scores, grades) == 0.0
+    assert ndcg_of_groups(scores, grades, np.zeros(12, np.int64)).tolist() == [0.0]
+    assert tupi.ndcg(scores, grades, k=11) == pytest.approx(1 / np.log2(12))
+    assert tupi.ndcg(scores[9:], grades[9:], k=1) == 0.0
+    assert len(ndcg_of_groups(scores[:0], grades[:0], np.zeros(0, np.int64))) == 0
+
+
+def test_grades_from_0_to_50_at_whole_places():
+    assert tupi.ndcg([2, 1], [50, 0]) == 1.0
+    for grade in (51, -0.5):
+        with pytest.raises(tupi.InputError, match=f"relevance: found {grade}; accepted: grades from 0 to 50"):
+            tupi.ndcg([2, 1, 0], [1, grade, -9])
+    for k in (1.5, None):
+        with pytest.raises(tupi.InputError, match="k: found"):
+            tupi.ndcg([2, 1], [1, 0], k=k)
+
+
+def test_ndcg_by_hand():
+    """Grades 1, 0, 2 in this order are worth 1 + 0 + 3 / 2, of 3 + 1 / log2(3)."""
+    best = 3 + 1 / np.log2(3)
+    assert tupi.ndcg([3, 2, 1], [1, 0, 2]) == pytest.approx((1 + 3 / 2) / best)
+    assert tupi.ndcg([3, 2, 1], [1, 0, 2], k=2) == pytest.approx(1 / best)
+    assert tupi.ndcg([3, 2, 3], [1, 0, 2]) == pytest.approx((1 + 3) / 2 * (1 + 1 / np.log2(3)) / best)

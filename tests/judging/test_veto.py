@@ -9,7 +9,7 @@ import tupi
 from tupi.inputs.labels import Pairs, Values
 from tupi.inputs.problem import make_problem
 from tupi.judging.catalogue import metric_for
-from tupi.judging.veto import speaks_against
+from tupi.judging.evidence import speaks_against
 
 RNG = np.random.default_rng(0)
 TRUTH = RNG.normal(size=200)

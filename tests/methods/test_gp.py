@@ -18,7 +18,7 @@ from tupi.embedding.gaussian import kernel_matrix
 from tupi.inputs.labels import Pairs, Values
 from tupi.judging.metrics import pairwise_accuracy
 from tupi.methods import gp
-from tupi.methods.gp import GP, restricted_likelihood
+from tupi.methods.gp import GP, restricted_likelihood, solve
 from tupi.runtime.errors import InputError
 
 
@@ -123,3 +123,16 @@ def test_bad_settings():
         GP(length=0)
     with pytest.raises(InputError, match="ratio: found -1"):
         GP(ratio=-1)
+
+
+def test_a_kernel_with_negative_eigenvalues_by_rounding():
+    """Distances among rows of very different size are rounded, and the kernel is then as its positive part is."""
+    rng = np.random.default_rng(0)
+    vectors = np.linalg.qr(rng.normal(size=(12, 12)))[0]
+    eigenvalues = np.append(np.linspace(0.5, 2, 11), -0.01)
+    f, y = rng.normal(size=(2, 12))
+    found, expected = (
+        solve((vectors * one) @ vectors.T, f, y, 1e3) for one in (eigenvalues, np.maximum(eigenvalues, 0))
+    )
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-8)

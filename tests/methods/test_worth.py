@@ -174,3 +174,22 @@ def test_a_report_does_not_wait_for_what_is_slow(monkeypatch):
     result = tupi.denoise(SCORES, VIEWS, VALUES)
     monkeypatch.setattr(worth, "without_view", lambda *arguments: pytest.fail("fitted again"))
     assert "What each view is worth" not in render(result)
+
+
+def test_answers_of_several_people_about_the_same_pairs():
+    """Each answer counts: those of one pair are not mixed up with those of others."""
+    once, rng = pairs(30), np.random.default_rng(1)
+    repeated = rng.permutation(np.repeat(np.arange(30), rng.integers(1, 4, 30)))
+    higher, lower = (np.asarray(side)[repeated] for side in (once.higher, once.lower))
+    problem = tupi.denoise(SCORES, VIEWS, once).origin.prepared.problem
+    old, new = rng.normal(size=(2, 30))
+    chosen = rng.permutation(len(repeated))  # the same answers in another order
+    gain = worth._gain_in_pairs(
+        worth.AsJudged([], (higher, lower, old[repeated])),
+        worth.AsJudged([], (higher[chosen], lower[chosen], new[repeated][chosen])),
+        problem,
+    )
+    expected = np.mean(new[repeated] > 0) - np.mean(old[repeated] > 0)
+    assert gain.points == pytest.approx(100 * expected)
+    several = tupi.Pairs(higher, lower, raters=["ann", "bob"] * (len(higher) // 2) + ["ann"] * (len(higher) % 2))
+    assert np.isfinite(tupi.denoise(SCORES, VIEWS, several).view_gains["gain"]).all()

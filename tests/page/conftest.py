@@ -16,7 +16,7 @@ import pytest
 from tupi.inputs.files import InputFiles
 from tupi.page.demo_files import grey_png
 from tupi.page.session import Session
-from tupi.page.source import Source, read_source
+from tupi.page.source import PageSource, read_source
 
 N = 240
 
@@ -45,17 +45,17 @@ def write_files(folder: Path, labels: bool = True, pictures: bool = True) -> Inp
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Source:
+def source(tmp_path: Path) -> PageSource:
     return read_source(write_files(tmp_path), images=tmp_path / "pictures")
 
 
 @pytest.fixture
-def unlabelled(tmp_path: Path) -> Source:
+def unlabelled(tmp_path: Path) -> PageSource:
     return read_source(write_files(tmp_path, labels=False, pictures=False))
 
 
 @pytest.fixture
-def session(source: Source, tmp_path: Path) -> Iterator[Session]:
+def session(source: PageSource, tmp_path: Path) -> Iterator[Session]:
     session = Session(source, tmp_path / "answers.jsonl")
     yield session
     session.close()

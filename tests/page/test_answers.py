@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from tupi.page.answers import Answer, AnswerFile, Told
+from tupi.page.answers import AnswerFile, PairAnswer, Told
 from tupi.runtime.errors import InputError
 
 NAMES = [f"item {k}" for k in range(6)]
 
 
-def answer(key: str, left: int = 0, right: int = 1, verdict: str = "left", rater: str = "ann") -> Answer:
-    return Answer(key, rater, left, right, verdict)
+def answer(key: str, left: int = 0, right: int = 1, verdict: str = "left", rater: str = "ann") -> PairAnswer:
+    return PairAnswer(key, rater, left, right, verdict)
 
 
-def told(answers: list[Answer]) -> list[tuple[str, int, int, str]]:
+def told(answers: list[PairAnswer]) -> list[tuple[str, int, int, str]]:
     return [(a.rater, a.left, a.right, a.verdict) for a in answers]
 
 
@@ -58,8 +58,8 @@ def test_how_pairs_were_drawn_is_kept_and_older_files_are_read(tmp_path: Path) -
     old = '{"key": "1", "time": "", "rater": "ann", "left": 0, "right": 1, "answer": "left"}'
     path.write_text(f"{header}\n{old}\n")
     file = AnswerFile(path, 6)
-    file.append(Answer("2", "ann", 1, 2, "left", drawn="random"))
-    file.append(Answer("3", "ann", 2, 3, "left"))
+    file.append(PairAnswer("2", "ann", 1, 2, "left", drawn="random"))
+    file.append(PairAnswer("3", "ann", 2, 3, "left"))
     file.close()
     again = AnswerFile(path, 6)
     assert [answer.drawn for answer in again.answers] == ["chosen", "random", "chosen"]
@@ -176,7 +176,7 @@ def test_unknown_ids_are_named(tmp_path: Path) -> None:
         (answer("k" * 101), "key"),
     ],
 )
-def test_bad_answers_are_refused(tmp_path: Path, bad: Answer, words: str) -> None:
+def test_bad_answers_are_refused(tmp_path: Path, bad: PairAnswer, words: str) -> None:
     file = AnswerFile(tmp_path / "a.jsonl", 6)
     with pytest.raises(InputError, match=f"^{words}"):
         file.append(bad)

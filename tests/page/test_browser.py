@@ -233,7 +233,7 @@ def test_explore_follows_the_sliders(person: Person) -> None:
     page.select_option("#method", "auto")
     person.until("document.body.dataset.shown.startsWith('auto|')")
     assert not page.is_visible("#lam")
-    assert "was chosen" in person.text("#explore-words")
+    assert "The labels were used to learn" in person.text("#explore-words")
     # The overview shows the same ranking, and a reload keeps it.
     top = rows(person, "#explore-list")[0]
     person.go("overview")

@@ -22,11 +22,11 @@ from tests.page.conftest import N, truth, write_files
 from tests.page.test_session import look_at, wait
 from tupi.page.answers import AnswerFile, Told
 from tupi.page.frames import decode
-from tupi.page.knowledge import Known
+from tupi.page.knowledge import Knowledge
 from tupi.page.looks import Look, ranks
 from tupi.page.pairs import AllPairs, random_pair
 from tupi.page.session import Session
-from tupi.page.source import Source, read_source
+from tupi.page.source import PageSource, read_source
 from tupi.runtime.errors import InputError
 
 RNG = np.random.default_rng(0)
@@ -45,7 +45,7 @@ def begin(tmp_path: Path) -> Iterator[Callable[..., Session]]:
     begun: list[Session] = []
 
     def make(*parts: object, **words: object) -> Session:
-        begun.append(Session(Source(*parts, **words), tmp_path / f"answers-{len(begun)}.jsonl"))  # type: ignore[arg-type]
+        begun.append(Session(PageSource(*parts, **words), tmp_path / f"answers-{len(begun)}.jsonl"))  # type: ignore[arg-type]
         return begun[-1]
 
     yield make
@@ -243,6 +243,9 @@ def test_queries_are_ranked_and_asked_about_by_themselves(begin: Callable[..., S
     gain = session.teacher.gain() or {}
     assert gain["n_labels"] == 10
     look_at(session, Look(method="auto", t=1))
+    told = session.about_item(33, "auto")
+    assert told["compared"]  # what is known of labels are counts of comparisons, and is called so
+    assert told["reasons"]["compared"]
     assert session.panel.alike(33)
     assert {one // 10 for one in session.panel.alike(33)} == {3}
 
@@ -284,7 +287,7 @@ def test_places_within_groups_are_counted_one_by_one(rows: list[tuple[int, int]]
 # One item
 
 
-def test_an_item_is_told_with_its_reasons_its_label_and_its_neighbours(source: Source, tmp_path: Path) -> None:
+def test_an_item_is_told_with_its_reasons_its_label_and_its_neighbours(source: PageSource, tmp_path: Path) -> None:
     titles = [f"The {k}th" for k in range(N)]
     session = Session(replace(source, titles=titles), tmp_path / "answers.jsonl")
     try:
@@ -296,6 +299,8 @@ def test_an_item_is_told_with_its_reasons_its_label_and_its_neighbours(source: S
         reasons = result.reasons("item-007")
         assert told["title"] == "The 7th"
         assert told["reasons"]["sentence"] == reasons.sentence
+        assert not told["compared"]
+        assert not told["reasons"]["compared"]
         total = sum(part["amount"] for part in told["reasons"]["parts"])
         assert total == pytest.approx(told["reasons"]["after"] - told["reasons"]["before"])
         assert [one["name"] for one in told["reasons"]["pulls"]] == reasons.neighbours["item"].tolist()[:5]
@@ -330,7 +335,7 @@ def test_views_are_told_with_what_they_are_worth(session: Session) -> None:
         assert told[str(view)]["kind"] == "gain"
 
 
-def test_only_random_answers_say_what_a_view_is_worth(unlabelled: Source, tmp_path: Path) -> None:
+def test_only_random_answers_say_what_a_view_is_worth(unlabelled: PageSource, tmp_path: Path) -> None:
     session = Session(unlabelled, tmp_path / "answers.jsonl")
     try:
         for k in range(24):
@@ -352,13 +357,13 @@ def test_only_random_answers_say_what_a_view_is_worth(unlabelled: Source, tmp_pa
 
 
 def test_a_fit_that_began_before_an_answer_does_not_stay(
-    unlabelled: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    unlabelled: PageSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = Session(unlabelled, tmp_path / "answers.jsonl", method="tupi")  # nothing is fitted ahead of the test
     begun, go_on = threading.Event(), threading.Event()
     fit = session.explorer.fits.result
 
-    def slowly(name: str, known: Known) -> tupi.Denoised:
+    def slowly(name: str, known: Knowledge) -> tupi.Denoised:
         begun.set()
         assert go_on.wait(60)
         return fit(name, known)

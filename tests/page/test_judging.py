@@ -16,9 +16,9 @@ from tupi.inputs.labels import Labels, Pairs, Values
 from tupi.inputs.problem import make_problem
 from tupi.methods import make_method
 from tupi.methods.base import Fit, Method
-from tupi.page.answers import Answer
+from tupi.page.answers import PairAnswer
 from tupi.page.judging import gain_interval, judge_answers
-from tupi.page.knowledge import Known, known_from
+from tupi.page.knowledge import Knowledge, known_from
 
 N = 60
 
@@ -27,9 +27,9 @@ def pairs_apart(k: int) -> Pairs:
     return Pairs(np.arange(k), np.arange(k, 2 * k))
 
 
-def known_of(judges: Pairs, chosen: Pairs) -> Known:
+def known_of(judges: Pairs, chosen: Pairs) -> Knowledge:
     answers = [
-        Answer(f"{drawn}{k}", "ann", int(i), int(j), "left", drawn=drawn)
+        PairAnswer(f"{drawn}{k}", "ann", int(i), int(j), "left", drawn=drawn)
         for drawn, pairs in (("random", judges), ("chosen", chosen))
         for k, (i, j) in enumerate(zip(pairs.higher, pairs.lower, strict=True))
     ]
@@ -80,7 +80,7 @@ def test_what_a_fit_says_without_the_items_of_each_pair_is_what_fits_without_the
     higher, lower = (np.where(truth[ends[:, 0]] > truth[ends[:, 1]], *one) for one in (ends.T, ends.T[::-1]))
     problem = make_problem(truth + rng.normal(size=300), views, Pairs(higher, lower))
     prepared, method = Prepared(problem), make_method("auto", {})
-    known = Known(problem.labels, Pairs(higher[:40], lower[:40]), 80, "80 answers")
+    known = Knowledge(problem.labels, Pairs(higher[:40], lower[:40]), 80, "80 answers")
     fit = method.fit(prepared, problem.labels)
     quick = judge_answers(method, prepared, known, True, fit)
     slow = judge_answers(method, prepared, known, True)
@@ -101,7 +101,7 @@ def test_values_of_a_file_go_on_judging_when_somebody_answers() -> None:
     values = Values(np.arange(30), truth[:30])
     ends = 30 + rng.permutation(270)[:40].reshape(-1, 2)
     answers = [
-        Answer(str(k), "ann", int(i), int(j), "left" if truth[i] > truth[j] else "right", drawn=drawn)
+        PairAnswer(str(k), "ann", int(i), int(j), "left" if truth[i] > truth[j] else "right", drawn=drawn)
         for k, ((i, j), drawn) in enumerate(zip(ends, ["random", "chosen"] * 10, strict=True))
     ]
     known = known_from(values, answers)

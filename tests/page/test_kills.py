@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tupi.page.answers import Answer, AnswerFile
+from tupi.page.answers import AnswerFile, PairAnswer
 
 KILLS = 1000
 
@@ -45,7 +45,7 @@ WRITE, FSYNC = os.write, os.fsync
 class Writing:
     """Somebody who answers and takes answers back until a kill, and what was called saved by then."""
 
-    def __init__(self, path: Path, name: str, saved: dict[str, Answer], undone: set[str]) -> None:
+    def __init__(self, path: Path, name: str, saved: dict[str, PairAnswer], undone: set[str]) -> None:
         self.path, self.name, self.saved, self.undone = path, name, saved, undone
         self.file: AnswerFile | None = None
         self.begun, self.undoing = "", False
@@ -60,14 +60,14 @@ class Writing:
                 self.undone.add(back.key)
                 del self.saved[back.key]
             else:
-                answer = Answer(self.begun, "ann", int(rng.integers(4)), int(rng.integers(4, 9)), "left")
+                answer = PairAnswer(self.begun, "ann", int(rng.integers(4)), int(rng.integers(4, 9)), "left")
                 self.file.append(answer)
                 self.saved[self.begun] = answer
 
 
 def test_a_thousand_kills_lose_no_answer_that_was_called_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, rng = tmp_path / "answers.jsonl", np.random.default_rng(0)
-    saved: dict[str, Answer] = {}
+    saved: dict[str, PairAnswer] = {}
     undone: set[str] = set()
     for kill in range(KILLS):
         dying = Dying(int(rng.integers(1, 25)), rng)
@@ -94,14 +94,14 @@ def test_a_thousand_kills_lose_no_answer_that_was_called_saved(tmp_path: Path, m
 
 FULL = """
 import resource, signal, sys
-from tupi.page.answers import Answer, AnswerFile
+from tupi.page.answers import PairAnswer, AnswerFile
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 file = AnswerFile(sys.argv[1], 9)
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 for k in range(100):
     try:
-        file.append(Answer(str(k), "ann", 0, 1, "left"))
+        file.append(PairAnswer(str(k), "ann", 0, 1, "left"))
     except OSError as problem:
         print(problem.strerror)
         break

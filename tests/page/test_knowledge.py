@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from tupi.inputs.checked_labels import as_labels
 from tupi.inputs.labels import Pairs, Values
-from tupi.page.answers import Answer
+from tupi.page.answers import PairAnswer
 from tupi.page.knowledge import Tally, as_pairs, known_from, merge, value_pairs
 
 
-def said(*answers: tuple[str, int, int, str]) -> list[Answer]:
-    return [Answer(str(k), rater, left, right, verdict) for k, (rater, left, right, verdict) in enumerate(answers)]
+def said(*answers: tuple[str, int, int, str]) -> list[PairAnswer]:
+    return [PairAnswer(str(k), rater, left, right, verdict) for k, (rater, left, right, verdict) in enumerate(answers)]
 
 
 def pairs_of(labels: Pairs | None) -> set[tuple[int, int]]:
@@ -94,13 +94,13 @@ def test_what_is_known_is_counted_as_what_it_is() -> None:
 
 def test_pairs_that_were_chosen_do_not_judge() -> None:
     answers = [
-        Answer("1", "a", 0, 1, "left", drawn="random"),
-        Answer("2", "a", 2, 3, "left"),
-        Answer("3", "a", 4, 5, "left", drawn="random"),
-        Answer("4", "b", 5, 4, "right", drawn="chosen"),
-        Answer("5", "a", 6, 7, "equal", drawn="random"),
-        Answer("6", "a", 8, 9, "right", drawn="random"),
-        Answer("7", "b", 8, 9, "skip"),
+        PairAnswer("1", "a", 0, 1, "left", drawn="random"),
+        PairAnswer("2", "a", 2, 3, "left"),
+        PairAnswer("3", "a", 4, 5, "left", drawn="random"),
+        PairAnswer("4", "b", 5, 4, "right", drawn="chosen"),
+        PairAnswer("5", "a", 6, 7, "equal", drawn="random"),
+        PairAnswer("6", "a", 8, 9, "right", drawn="random"),
+        PairAnswer("7", "b", 8, 9, "skip"),
     ]
     assert pairs_of(known_from(None, answers).judges) == {(0, 1), (9, 8)}
 
@@ -127,10 +127,10 @@ def test_without_answers_the_file_stays_as_it_is(known: Pairs | None) -> None:
 def test_counting_as_answers_come_and_go(
     steps: list[tuple[str, int, int, str, str, bool]],
 ) -> None:
-    answers: list[Answer] = []
+    answers: list[PairAnswer] = []
     tally = Tally()
     for key, (rater, left, right, verdict, drawn, undoes) in enumerate(steps):
-        answers.append(Answer(str(key), rater, left, right, verdict, drawn=drawn))
+        answers.append(PairAnswer(str(key), rater, left, right, verdict, drawn=drawn))
         if undoes:
             del answers[left % len(answers)]
         tally = tally.follow(answers)

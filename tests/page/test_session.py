@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -19,11 +20,11 @@ import pytest
 import tupi
 from tests.page.conftest import N, truth, write_files
 from tupi.methods.tupi import Tupi
-from tupi.page.explorer import MAP_STEPS, PAUSE
+from tupi.page.explorer import MAP_STEPS, PATIENCE, PAUSE
 from tupi.page.frames import decode
 from tupi.page.looks import LAST, Look, ranks, read_look
 from tupi.page.session import Session
-from tupi.page.source import Source, read_source
+from tupi.page.source import PageSource, read_source
 from tupi.runtime.errors import InputError
 
 
@@ -92,6 +93,9 @@ def test_nothing_is_computed_ahead_while_somebody_waits_for_a_fit(session: Sessi
     assert callable(explorer._next_step())
     explorer.fits.computing = 1
     assert explorer._next_step() == PAUSE
+    explorer._since["me"] -= PATIENCE + 1  # but where many people answer there is always one who waits for a fit
+    assert callable(explorer._next_step())
+    explorer._since["me"] += PATIENCE + 1
     explorer.look("me", Look(t=LAST))  # what somebody looks at does not wait
     assert callable(explorer._next_step())
 
@@ -105,7 +109,7 @@ def test_accuracy_along_the_path_is_that_of_the_labels(session: Session) -> None
     assert all(0 <= cell["score"] <= 1 and cell["t"] <= MAP_STEPS for cell in cells)
 
 
-def test_the_map_searches_all_settings_alike(source: Source, tmp_path: Path) -> None:
+def test_the_map_searches_all_settings_alike(source: PageSource, tmp_path: Path) -> None:
     # The setting that is looked at is followed for many more steps than the others.
     session = Session(source, tmp_path / "map.jsonl")
     look = Look(lam=0.1, sigma_w2=0.1, t=LAST)
@@ -125,7 +129,7 @@ def test_methods_without_steps_show_their_result_or_what_is_wrong(session: Sessi
     np.testing.assert_allclose(arrays["score"], result.predictions, rtol=1e-4, atol=1e-5)
 
 
-def test_a_method_that_cannot_says_why(unlabelled: Source, tmp_path: Path) -> None:
+def test_a_method_that_cannot_says_why(unlabelled: PageSource, tmp_path: Path) -> None:
     session = Session(unlabelled, tmp_path / "a.jsonl")
     look = Look(method="fuse", t=1)
     session.explorer.look("me", look)
@@ -134,7 +138,7 @@ def test_a_method_that_cannot_says_why(unlabelled: Source, tmp_path: Path) -> No
     session.close()
 
 
-def test_memory_is_bounded_and_what_was_forgotten_is_computed_again(source: Source, tmp_path: Path) -> None:
+def test_memory_is_bounded_and_what_was_forgotten_is_computed_again(source: PageSource, tmp_path: Path) -> None:
     session = Session(source, tmp_path / "b.jsonl", memory=40 * N * 4)
     _, first = look_at(session, Look(lam=0.1, t=5))
     for lam in (0.2, 0.3, 0.4, 0.7, 1.5):
@@ -208,7 +212,7 @@ def test_questions_give_no_ranking_away(session: Session) -> None:
     assert asked["left"]["facts"] == {}
 
 
-def test_gain_comes_with_answers(unlabelled: Source, tmp_path: Path) -> None:
+def test_gain_comes_with_answers(unlabelled: PageSource, tmp_path: Path) -> None:
     session = Session(unlabelled, tmp_path / "a.jsonl")
     answer_rightly(session, "ann", 25)
     wait(session, lambda: (session.teacher.gain() or {}).get("current"))
@@ -222,7 +226,9 @@ def test_gain_comes_with_answers(unlabelled: Source, tmp_path: Path) -> None:
     session.close()
 
 
-def test_half_of_the_questions_are_drawn_at_random_and_the_file_says_which(unlabelled: Source, tmp_path: Path) -> None:
+def test_half_of_the_questions_are_drawn_at_random_and_the_file_says_which(
+    unlabelled: PageSource, tmp_path: Path
+) -> None:
     session = Session(unlabelled, tmp_path / "a.jsonl")
     answer_rightly(session, "ann", 6)
     drawn = [answer.drawn for answer in session.teacher.file.answers]
@@ -243,7 +249,7 @@ def test_half_of_the_questions_are_drawn_at_random_and_the_file_says_which(unlab
     again.close()
 
 
-def test_answers_change_what_explore_is_judged_by(unlabelled: Source, tmp_path: Path) -> None:
+def test_answers_change_what_explore_is_judged_by(unlabelled: PageSource, tmp_path: Path) -> None:
     session = Session(unlabelled, tmp_path / "a.jsonl")
     facts, _ = look_at(session, Look(t=2))
     assert facts["accuracy"] is None
@@ -254,7 +260,7 @@ def test_answers_change_what_explore_is_judged_by(unlabelled: Source, tmp_path: 
     session.close()
 
 
-def test_a_restart_continues(unlabelled: Source, tmp_path: Path) -> None:
+def test_a_restart_continues(unlabelled: PageSource, tmp_path: Path) -> None:
     session = Session(unlabelled, tmp_path / "a.jsonl")
     answer_rightly(session, "ann", 5)
     session.close()
@@ -285,7 +291,10 @@ def test_a_decision_is_repeated_exactly_by_its_command_and_its_script(session: S
     subprocess.run(run, cwd=tmp_path, check=True)
     assert (tmp_path / "better.csv").read_bytes() == table
     (tmp_path / "better.csv").unlink()
-    subprocess.run([sys.executable, "-c", session.decider.download("repeat.py").decode()], cwd=tmp_path, check=True)
+    script = session.decider.download("repeat.py").decode()
+    assert [line for line in script.splitlines() if "import" in line] == ["import tupi"]
+    assert set(re.findall(r"\btupi\.(\w+)", script)) <= set(tupi.__all__)
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True)
     assert (tmp_path / "better.csv").read_bytes() == table
 
 
@@ -358,7 +367,7 @@ def test_what_cannot_be_decided_is_refused(session: Session) -> None:
         session.decide("look", "none", Look(t=0))
 
 
-def test_settings_without_a_slider_are_kept(source: Source, tmp_path: Path) -> None:
+def test_settings_without_a_slider_are_kept(source: PageSource, tmp_path: Path) -> None:
     session = Session(source, tmp_path / "c.jsonl", base=Tupi(rank=20))
     session.decide("look", "none", Look(t=2))
     wait(session, lambda: not session.decider.running)

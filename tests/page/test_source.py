@@ -4,14 +4,14 @@ import ast
 import shlex
 
 from tupi.inputs.files import InputFiles
-from tupi.page.source import Source
+from tupi.page.source import PageSource
 
 CHOICES = {"columns": ("gist=a,b",), "drop": ("c", "gist=d"), "duplicates": "mean"}
 ORIGIN = InputFiles("scores.csv", {"gist": "gist.csv"}, score=("s",), **CHOICES)
 
 
 def test_the_command_chooses_the_same_columns_and_rows():
-    words = shlex.split(Source([], {}, origin=ORIGIN).command(None, "auto", {}))
+    words = shlex.split(PageSource([], {}, origin=ORIGIN).command(None, "auto", {}))
     given = [(words[k], words[k + 1]) for k in range(3, len(words), 2)]
     for expected in (
         ("--columns", "gist=a,b"),
@@ -24,8 +24,8 @@ def test_the_command_chooses_the_same_columns_and_rows():
 
 
 def test_the_script_chooses_the_same_columns_and_rows():
-    script = ast.parse(Source([], {}, origin=ORIGIN).python(None, "auto", {}))
+    script = ast.parse(PageSource([], {}, origin=ORIGIN).python(None, "auto", {}))
     calls = [node for node in ast.walk(script) if isinstance(node, ast.Call)]
-    (reading,) = (call for call in calls if getattr(call.func, "id", "") == "read_inputs")
+    (reading,) = (call for call in calls if getattr(call.func, "attr", "") == "read_inputs")
     found = {word.arg: ast.literal_eval(word.value) for word in reading.keywords}
     assert {name: found[name] for name in CHOICES} == CHOICES

@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
 import tupi
+from tupi.cli import tupi as commands
 from tupi.results import saving
 from tupi.runtime.errors import InputError
 
@@ -287,3 +289,23 @@ def test_classes_of_any_kind_are_saved_as_text(names, binary, tmp_path):
     loaded = tupi.load(result.save(tmp_path / "run.npz"))
     assert loaded.classes == tuple(map(str, names))
     np.testing.assert_array_equal(loaded.predict(given[:3], f[:3, None]), result.predict(given[:3], f[:3, None]))
+
+
+def test_a_result_is_written_as_the_command_writes_it(small, tmp_path, monkeypatch):
+    _, scores, views = small
+    monkeypatch.chdir(tmp_path)
+    names = pd.Index([f"item-{k}" for k in range(len(scores))], name="id")
+    pd.DataFrame({"score": scores}, index=names).to_csv("scores.csv")
+    view = pd.DataFrame(next(iter(views.values())), index=names).add_prefix("c")
+    view.to_csv("view.csv")
+    words = ["denoise", "scores.csv", "--features", "v=view.csv", "--out", "there.csv", "--quiet"]
+    assert CliRunner().invoke(commands, words).exit_code == 0
+    inputs = tupi.read_inputs("scores.csv", {"v": "view.csv"})
+    result = tupi.denoise(inputs.predictions, inputs.features, inputs.labels)
+    assert result.write("here.csv") == Path("here.csv")
+    assert Path("here.csv").read_bytes() == Path("there.csv").read_bytes()
+    with pytest.raises(tupi.InputError, match=r"path: .* has the suffix '\.doc'"):
+        result.write("here.doc")
+    result.save("model.npz", items=False)
+    with pytest.raises(tupi.InputError, match="write: found a result that was saved without its items"):
+        tupi.load("model.npz").write("here.csv")

@@ -10,9 +10,9 @@ CODE = """
 import multiprocessing, os, sys
 import numpy as np
 import tupi
-from tupi.runtime import threads
+from tupi.runtime import computing
 
-threads.SMALL = 0  # also small passes use several threads
+computing.SMALL = 0  # also small passes use several threads
 
 def work(method):
     rng = np.random.default_rng(0)

@@ -95,3 +95,14 @@ def test_an_interrupted_run_waits_for_the_running_cells_alone(tmp_path):
     ended = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)  # all would take 1,000
     assert ended.stdout == "interrupted\n"
     assert "KeyboardInterrupt" in ended.stderr
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_process_leaves_with_the_one_that_started_it(gone):
+    """Also if that one was killed before this one could ask for its number."""
+    parent = subprocess.Popen([sys.executable, "-c", ""]) if gone else None
+    if parent is not None:
+        parent.wait()
+    number = os.getpid() if parent is None else parent.pid
+    code = f"import time; from tupi.runtime import system; system.leave_with_parent({number}, 0.05); time.sleep(3)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == (1 if gone else 0)

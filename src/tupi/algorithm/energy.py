@@ -1,4 +1,4 @@
-"""The paper's energy (label ``e:denoisingalgorithm``), its gradient, and the weights (label ``e:wupdate``).
+"""The paper's energy (label ``e:denoisingalgorithm``) and its gradient.
 
 With weights that sum to one, the energy of f at step t is
 
@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.embedding.embedding import Embedding
-from tupi.embedding.gaussian import PredictionKernel, centered, measured_part
-from tupi.embedding.hsic import alignment
+from tupi.embedding.gaussian import PredictionKernel, alignment, centered, measured_part
 
 Vector: TypeAlias = NDArray[np.float64]
 Matrix: TypeAlias = NDArray[np.float64]

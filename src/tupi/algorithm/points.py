@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tupi.embedding.graphs import Graph, conjugate_gradients, fixed_width_graph, larger_width_graph, nearest_rows
-from tupi.inputs.numbers import as_numbers
+from tupi.inputs.numbers import as_numbers, check_positive
 from tupi.inputs.types import Table
 from tupi.runtime.errors import InputError
 
@@ -138,8 +138,9 @@ def denoise_point(
         raise InputError(f"others: found shape {rows.shape} for a point of shape {p.shape}; accepted: (m, {p.size}).")
     if not (np.isfinite(p).all() and np.isfinite(rows).all()):
         raise InputError("point, others: found NaN or infinity; accepted: finite numbers.")
-    _check_steps(n_iter=n_iter)
-    _check_above_zero(lam=lam, sigma2=sigma2)
+    check_positive("n_iter", n_iter, whole=True, least=1, optional=False)
+    check_positive("lam", lam, optional=False)
+    check_positive("sigma2", sigma2)
     if sigma2 is None:
         sigma2 = float(np.mean(np.sum((rows - p) ** 2, axis=1))) or 1.0
     for _ in range(n_iter):
@@ -172,19 +173,8 @@ def _check(points: Any, n_iter: int, n_neighbors: int, gamma: float, sigma2: flo
         raise InputError(f"points: row {row} holds NaN or infinity; accepted: finite numbers.")
     if (largest := float(np.abs(P).max())) > LARGEST:
         raise InputError(f"points: the largest magnitude is {largest:.3g}; accepted: at most {LARGEST:g}.")
-    _check_steps(n_iter=n_iter, n_neighbors=n_neighbors)
-    _check_above_zero(gamma=gamma, sigma2=sigma2)
+    for name, value in (("n_iter", n_iter), ("n_neighbors", n_neighbors)):
+        check_positive(name, value, whole=True, least=1, optional=False)
+    check_positive("gamma", gamma, optional=False)
+    check_positive("sigma2", sigma2)
     return P
-
-
-def _check_steps(**numbers: Any) -> None:
-    for name, value in numbers.items():
-        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
-            raise InputError(f"{name}: found {value!r}; accepted: a whole number of at least 1.")
-
-
-def _check_above_zero(**numbers: Any) -> None:
-    for name, value in numbers.items():
-        number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-        if value is not None and not (number and 0 < value < np.inf):
-            raise InputError(f"{name}: found {value!r}; accepted: a number above 0.")

@@ -16,11 +16,11 @@ from tupi.algorithm.denoiser import Run, Step, advance
 from tupi.embedding.prepared import Prepared, restore
 from tupi.inputs.labels import Labels, labelled_items, relabel
 from tupi.judging.metrics import metric_of
-from tupi.runtime.storage import set_aside
+from tupi.runtime.computing import set_aside
 
 Array = NDArray[np.float64]
 Watch = Callable[[Step], object]
-Setting = TypeVar("Setting")
+AnySetting = TypeVar("AnySetting")
 
 
 class Shelf(Protocol):
@@ -222,12 +222,12 @@ def _shown(steps: Sequence[Step | None], watch: Watch | None) -> int:
 
 
 @dataclass(frozen=True)
-class Choice(Generic[Setting]):
+class Choice(Generic[AnySetting]):
     """The best setting and step.
 
     Attributes
     ----------
-    setting : Setting
+    setting : AnySetting
         What was chosen.
     trajectory : Trajectory
         Its trajectory.
@@ -239,7 +239,7 @@ class Choice(Generic[Setting]):
         How many settings were tried.
     """
 
-    setting: Setting
+    setting: AnySetting
     trajectory: Trajectory
     t: int
     scores: list[float]
@@ -247,13 +247,13 @@ class Choice(Generic[Setting]):
 
 
 def choose(
-    settings: Sequence[Setting],
-    trajectory_of: Callable[[Setting], Trajectory],
+    settings: Sequence[AnySetting],
+    trajectory_of: Callable[[AnySetting], Trajectory],
     prepared: Prepared,
     labels: Labels,
     patience: int,
     watch: Watch | None = None,
-) -> Choice[Setting]:
+) -> Choice[AnySetting]:
     """Follow the trajectories of all settings side by side and return the best step of all, see `Vote`.
 
     Parameters

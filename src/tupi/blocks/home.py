@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.inputs.views import BLOCK, View
-from tupi.runtime.storage import Workspace, aligned
+from tupi.runtime.computing import aligned, in_order
 from tupi.runtime.system import read_at, write_at
-from tupi.runtime.threads import in_order
 
 Kept = Sequence[Any]  # what a pass left with the blocks, one thing for each of them
 Pass = TypeVar("Pass", bound=Callable[..., Any])
@@ -102,6 +101,10 @@ class Home(ABC):
         """
 
     @abstractmethod
+    def summed(self, function: Callable[..., Any], *kept: Kept, **common: Any) -> Any:
+        """Make a pass and return the sum of what the function returned, always added in the same order."""
+
+    @abstractmethod
     def fetched(self, kept: Kept) -> list[Any]:
         """Return what was left with the blocks."""
 
@@ -131,11 +134,6 @@ class Home(ABC):
     def complete(self, views: Sequence[int]) -> bool:
         """Return whether no item lacks any of some views."""
         return all(self.having(view).sum() == self.n for view in views)
-
-    def summed(self, function: Callable[..., Any], *kept: Kept, **common: Any) -> Any:
-        """Make a pass and return the sum of what the function returned, always added in the same order."""
-        first, *others = self.fetched(self.each(function, *kept, **common))
-        return sum(others, first)
 
     def joined(self, kept: Kept) -> Array:
         """Return columns of all items."""
@@ -269,7 +267,7 @@ class Memory(Home):
 
     def rooms(self) -> Kept:
         """Return memory for each block that passes may use again and again."""
-        return [Workspace() for _ in self.bounds[1:]]
+        return [{} for _ in self.bounds[1:]]
 
     def dealt(self, columns: Array) -> Kept:
         """Give each block its rows of an array."""

@@ -101,7 +101,7 @@ def denoise(
     from tupi.results.writing import destination, formula_ids, write_result
 
     if scheduler is not None:
-        from tupi.cli.scale import denoise_on_cluster, print_cluster_summary
+        from tupi.cli.scale import denoise_on_cluster, nothing_said_of_waiting, print_cluster_summary
 
         if report is not None or save is not None:
             raise InputError("--report, --save: found with --scheduler; accepted there: --out alone.")
@@ -111,15 +111,15 @@ def denoise(
             raise InputError("--columns, --drop, --duplicates, --group: found with --scheduler; accepted: without it.")
         chosen = make_method(method, parsed_settings(settings))
         address = None if scheduler == "local" else scheduler
-        with ProgressBar(show=not quiet) as bar, collected_warnings() as warned:
-            found = denoise_on_cluster(
+        with nothing_said_of_waiting(), ProgressBar(show=not quiet) as bar, collected_warnings() as warned:
+            found, changed = denoise_on_cluster(
                 files, out, chosen, address, checkpoint, memory_limit, bar, task=task, random_state=seed, impute=impute
             )
         print_warnings(warned)
         if as_json:
             print_json(common_facts(found, {"out": str(out)}, warned))
         elif not quiet:
-            print_cluster_summary(found, out)
+            print_cluster_summary(found, changed, out)
         return
     if checkpoint is not None:
         raise InputError("--checkpoint: found without --scheduler; accepted: with it.")

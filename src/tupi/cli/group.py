@@ -80,6 +80,10 @@ class OneLineErrors(click.Group):
             _end(str(problem), BAD_INPUT)
         except MemoryError:
             _end("not enough memory for so many items.", BAD_INPUT)
+        except RuntimeError as problem:
+            if "can't start new thread" not in str(problem):  # which takes memory, too
+                raise
+            _end("not enough memory for so many items.", BAD_INPUT)
         except OSError as problem:
             _end(_in_words(problem), BAD_INPUT)
         sys.exit(code if isinstance(code, int) else 0)

@@ -22,7 +22,7 @@ from tupi.cli.showing import shown
 from tupi.inputs.files import Inputs
 from tupi.judging.metrics import PER_CENT
 from tupi.results.result import Denoised
-from tupi.results.summary import next_step, summary, views_worth
+from tupi.results.summary import judgement, next_step, views_worth, what_changed
 from tupi.runtime.errors import InputError
 from tupi.runtime.json_values import plain
 
@@ -120,13 +120,21 @@ def print_summary(result: Denoised, inputs: Inputs, written: dict[str, str], ver
     print_reading([one for one in inputs.understood if verbose or ("separated by" in one and not one.endswith(USUAL))])
     if verbose and len(result.columns):
         console.print(_columns_table(result.columns))
-    done, _, judgement = summary(result)
     encoded = "" if verbose else _encoded(result.columns)
     wrote = f"Wrote {', '.join(written.values())}."
     for line in filter(None, (*result.notes, views_worth(result), inputs.sentence, encoded, wrote)):
         say(line)
-    console.print()
-    for head, sentence in (("What changed", done), ("Labels", judgement), ("What next", next_step(result))):
+    print_ending(result, what_changed(result))
+
+
+def print_ending(result: Denoised, changed: str) -> None:
+    """Print the three lines that a person needs; the first of them is given."""
+    click.echo()
+    for head, sentence in (
+        ("What changed", changed),
+        ("Labels", judgement(result.evidence)),
+        ("What next", next_step(result)),
+    ):
         say(f"{head}: {sentence[0].lower()}{sentence[1:]}")
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -25,6 +27,16 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 
+@contextmanager
+def nothing_said_of_waiting() -> Iterator[None]:
+    """Keep what Dask was waiting for from complaining after an interrupt that nobody waits any more."""
+    log = logging.getLogger("asyncio")
+    before = log.level
+    log.setLevel(logging.CRITICAL)
+    yield
+    log.setLevel(before)  # not after an interrupt: such a complaint comes when what waited is thrown away
+
+
 def denoise_on_cluster(
     files: InputFiles,
     out: Path,
@@ -34,8 +46,8 @@ def denoise_on_cluster(
     memory_limit: str | None,
     bar: Any,
     **options: Any,
-) -> DistributedDenoised:
-    """Denoise files block by block and write a folder of Parquet files.
+) -> tuple[DistributedDenoised, str]:
+    """Denoise files block by block and write a folder of Parquet files; say what changed.
 
     Rows are matched by their order. With ids, which only Parquet files hold, tables must have the same ones in the same
     order; labels may then be given by id.
@@ -72,6 +84,7 @@ def denoise_on_cluster(
     from tupi.cluster.denoise import runnable
     from tupi.cluster.reading import as_rows
     from tupi.inputs.views import called_view
+    from tupi.results.summary import what_changed
 
     runnable(method)  # complains before anything is read
     if files.pairs is not None:
@@ -101,7 +114,8 @@ def denoise_on_cluster(
         bar.say("Writing")
         result.to_parquet(out, None if ids is None else (files.id_column, ids.blocks(result.initial.chunks[0])))
         result.dependence  # noqa: B018 - computed while there is a cluster, since the summary shows it
-    return result
+        changed = what_changed(result, result.some_items() if result.changed else None)
+    return result, changed
 
 
 def _others(path: str, id_column: str | None) -> list[str] | None:
@@ -217,16 +231,15 @@ def _labels(files: InputFiles, n: int, ids: Ids | None) -> Any:
     return Values(ids.positions(sheet.frame[ids.column][known].astype(str).tolist()), values[known].to_numpy())
 
 
-def print_cluster_summary(result: DistributedDenoised, out: Path) -> None:
-    """Print what a person wants to know about a run on a cluster."""
-    from tupi.cli.printing import say
+def print_cluster_summary(result: DistributedDenoised, changed: str, out: Path) -> None:
+    """Print what a person wants to know about a run on a cluster, and last what it comes to, as for any other run."""
+    from tupi.cli.printing import print_ending, say
 
     n = result.initial.shape[0]
     steps = f", {result.params['n_iter']} steps" if "n_iter" in result.params else ""
     say(f"{n:,} items, method {result.method}{steps}")
     table = result.dependence.assign(weight=result.weights.iloc[-1]).rename(index=shown)
     click.echo(table.to_string(float_format="{:.3f}".format))
-    if result.evidence is not None:
-        say(result.evidence.sentence)
     for line in (*result.notes, f"Wrote {out}."):
         say(line)
+    print_ending(result, changed)

@@ -19,7 +19,7 @@ from tupi.runtime.errors import InputError
 if TYPE_CHECKING:
     from tupi.methods.tupi import Tupi
     from tupi.page.looks import Look
-    from tupi.page.source import Source
+    from tupi.page.source import PageSource
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 EXAMPLE = """\b
@@ -118,7 +118,7 @@ def _check_packages() -> None:
         raise InputError(f'serve: the package {missing.name} is missing; run `pip install "tupi[app]"`.') from None
 
 
-def _demo_source(seed: int) -> Source:
+def _demo_source(seed: int) -> PageSource:
     from tupi.page.demo_files import ABOUT, write_demo_files
     from tupi.page.source import read_source
 

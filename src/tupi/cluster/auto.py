@@ -27,8 +27,8 @@ from tupi.methods.auto.items import Scale
 from tupi.methods.auto.labelfree import LabelFree, label_free, view_rows
 from tupi.methods.auto.model import mixture_of, model_of
 from tupi.methods.base import Fit
+from tupi.runtime.computing import one_blas_thread
 from tupi.runtime.errors import InputError
-from tupi.runtime.threads import one_blas_thread
 
 Array = NDArray[Any]
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tupi.algorithm.denoiser import Step
 from tupi.algorithm.engines.fused import FusedEngine, FusedState, together
-from tupi.algorithm.engines.landscape import Table
+from tupi.algorithm.engines.landscape import GridTable
 from tupi.algorithm.engines.moves import Attempt
 from tupi.cluster.home import OnCluster
 from tupi.cluster.search import NOTHING, Best, Search
@@ -200,7 +200,7 @@ def _state(
     engine: FusedEngine, arrays: dict[str, Array], name: str, attempts: list[Any], rows: int, row: int
 ) -> FusedState:
     low, per_unit, points, sigma2, rank = arrays[f"{name}-table"]
-    table = Table(float(low), float(per_unit), int(points), float(sigma2), int(rank))
+    table = GridTable(float(low), float(per_unit), int(points), float(sigma2), int(rank))
     sums = (arrays[f"{name}-{part}"] for part in ("sums", "tally", "ends"))
     return FusedState(engine.embedding, attempts, rows, row, table, *sums)
 

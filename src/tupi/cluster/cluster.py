@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tupi.methods.base import check_positive
+from tupi.inputs.numbers import as_bytes, check_positive
 from tupi.runtime.errors import InputError
-from tupi.runtime.storage import as_bytes
 
 
 @dataclass(frozen=True)

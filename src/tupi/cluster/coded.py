@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.inputs.views import BLOCK
-from tupi.runtime.storage import aligned
+from tupi.runtime.computing import aligned
 
 MOST = 32767  # the largest 16-bit number that is used
 MISSING = -32768  # stands for a row that lacks the view until centres are known

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -23,7 +22,7 @@ from tupi.cluster.reading import as_rows, named_rows
 from tupi.cluster.result import given_shape, kept_vector, lazy_vector, while_connected
 from tupi.cluster.search import LabelledOnWorkers, OnWorkers, Search
 from tupi.embedding.embedding import embed_blocks, gaussian_maps
-from tupi.embedding.prepared import in_scale
+from tupi.embedding.prepared import Progress, in_scale
 from tupi.inputs.checked_labels import as_labels
 from tupi.inputs.labels import Labels
 from tupi.inputs.problem import TASKS, Problem, check_task
@@ -34,7 +33,6 @@ from tupi.methods.tupi import Tupi
 from tupi.runtime.errors import InputError
 
 Array = NDArray[Any]
-Progress = Callable[[str], None]
 
 
 def fit_on_cluster(

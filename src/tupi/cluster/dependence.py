@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tupi.algorithm.engines.fused import FusedEngine, FusedState
-from tupi.algorithm.engines.landscape import Table
+from tupi.algorithm.engines.landscape import GridTable
 from tupi.blocks.home import Home, Kept, Stored
 from tupi.embedding.embedding import Embedding
 from tupi.embedding.gaussian import CONTENT_LIMIT, DISTANCES, squared_bandwidth
@@ -80,7 +80,7 @@ def diagonals(rows: None, block: Stored, *, offsets: Array) -> Array:
     return result
 
 
-def moments(table: Table, tally: Array, n: int) -> KernelMoments:
+def moments(table: GridTable, tally: Array, n: int) -> KernelMoments:
     """Return what a test of independence asks of the predictions' kernel."""
     gram, mean = table.gram(tally)
     norms = np.einsum("gi,gi->g", table.phi - mean, table.phi - mean)

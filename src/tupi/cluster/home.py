@@ -17,7 +17,7 @@ from tupi.cluster.cluster import broadcast
 from tupi.cluster.problem import Distributed, Opened, evenly_spread
 from tupi.cluster.result import given_shape, lazy_vector
 from tupi.inputs.views import IN_CACHE, present_rows, standardized
-from tupi.runtime.threads import at_most, one_blas_thread
+from tupi.runtime.computing import at_most, one_blas_thread
 
 FAN_IN = 8  # sums that one task adds
 PASSES = threading.Lock()  # one pass at a time in a process, if it uses all of the worker's threads
@@ -206,7 +206,7 @@ class OnCluster(Home):
 
     def dealt(self, columns: Any) -> Kept:
         """Send each block its rows of an array; those of a column are there already."""
-        if isinstance(columns, Column):
+        if isinstance(columns, LazyColumn):
             return columns.parts()
         return self.sent([columns[a:b] for a, b in zip(self.bounds, self.bounds[1:], strict=False)])
 
@@ -230,9 +230,9 @@ class OnCluster(Home):
             return [standardized(rows.copy(), *standard, scaling) for rows, standard in known]
         return super().drawn(ranks, scaling)
 
-    def column(self, function: Callable[..., Any], *kept: Kept, **common: Any) -> Column:
+    def column(self, function: Callable[..., Any], *kept: Kept, **common: Any) -> LazyColumn:
         """Return what a pass gives, one number for each item, which nobody computes until it is asked for."""
-        return Column(self, function, kept, common)
+        return LazyColumn(self, function, kept, common)
 
     def _present_workers(self) -> frozenset[str]:
         return frozenset(self.client.scheduler_info(n_workers=-1)["workers"])
@@ -261,7 +261,7 @@ class OnCluster(Home):
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class LazyColumn:
     """One number for each item that takes part: nothing is computed or sent until it is asked for.
 
     While it is held, so is what it is computed from on the workers.

@@ -140,7 +140,7 @@ def _from_dask(name: str, values: Any) -> BlockedRows:
 
     def blocks(bounds: Array) -> list[Any]:
         aligned = values.rechunk({0: tuple(np.diff(bounds).tolist()), 1: -1})
-        return list(aligned.to_delayed().ravel())
+        return list(aligned.to_delayed(optimize_graph=False).ravel())
 
     return BlockedRows((int(values.shape[0]), int(values.shape[1])), starts, False, blocks)
 

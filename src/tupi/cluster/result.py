@@ -18,6 +18,7 @@ from tupi.runtime.atomic import filling, is_free, replacing
 from tupi.runtime.errors import InputError
 
 PARTS = "part-*.parquet"  # files of a folder that `to_parquet` writes
+SOME = 10_000  # items that are looked at where all would be too many
 Array = NDArray[Any]
 
 
@@ -66,9 +67,20 @@ class DistributedDenoised(Denoised):
     def without_items(self) -> Denoised:
         """Return the result in memory without its items: it has no predictions, but it can `predict`."""
         nothing = np.empty((0, *self.initial.shape[1:]))
+        return self._in_memory(nothing, nothing, "left_out_errors", "model", "raters", "agreement", "in_blocks")
+
+    def some_items(self) -> Denoised:
+        """Return the result in memory for at most `SOME` items, spread evenly over all."""
+        import dask
+
+        step = -(-self.initial.shape[0] // SOME)
+        before, after = dask.compute(self.initial[::step], self.predictions[::step], **self._scheduler)
+        return self._in_memory(after, before)
+
+    def _in_memory(self, predictions: Array, initial: Array, *more: str) -> Denoised:
+        """Return a result in memory that has the same to say of all items together."""
         said = ("weights", "dependence", "evidence", "method", "params", "history", "task", "classes", "notes")
-        more = ("left_out_errors", "model", "raters", "agreement", "in_blocks")
-        return Denoised(nothing, nothing, **{name: getattr(self, name) for name in (*said, *more)})
+        return Denoised(predictions, initial, **{name: getattr(self, name) for name in (*said, *more)})
 
     def save(self, path: str | Path, items: bool = False) -> Path:
         """Write the result without its items into one file, from which `tupi.load` makes one that can `predict`."""
@@ -79,6 +91,10 @@ class DistributedDenoised(Denoised):
     def table(self) -> pd.DataFrame:
         """Refuse: the items are in blocks."""
         raise self._elsewhere("table")
+
+    def write(self, path: str | Path, escape_formulas: bool = False) -> Path:
+        """Refuse: the items are in blocks, which `to_parquet` writes."""
+        raise self._elsewhere("write")
 
     def report(self, path: str | Path) -> Path:
         """Refuse: the items are in blocks."""

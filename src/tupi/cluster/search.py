@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tupi.algorithm.denoiser import Run, Step
 from tupi.algorithm.engines.fused import FusedEngine, FusedState, together
 from tupi.algorithm.trajectory import Shelf, Trajectory, Vote
-from tupi.cluster.home import Column, OnCluster
+from tupi.cluster.home import LazyColumn, OnCluster
 from tupi.cluster.problem import Opened
 from tupi.inputs.labels import Labels, labelled_items, n_labels, relabel
 from tupi.inputs.problem import Problem
@@ -125,10 +125,10 @@ class LabelledOnWorkers(OnWorkers):
 
     def labelled(self, steps: Sequence[Step]) -> list[Array]:
         """Return the predictions of the labelled items, in the input's scale, for each of some new steps."""
-        values = iter(self._values([cast(Column, step.f) for step in steps if step.t]))
+        values = iter(self._values([cast(LazyColumn, step.f) for step in steps if step.t]))
         return [next(values) if step.t else self.problem.initial for step in steps]
 
-    def _values(self, columns: Sequence[Column]) -> Iterator[Array]:
+    def _values(self, columns: Sequence[LazyColumn]) -> Iterator[Array]:
         if not columns:
             return
         client, (scale, shift) = self._home.client, self._home.problem.scale

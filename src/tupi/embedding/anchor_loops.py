@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tupi.runtime.compiling import compiled
+from tupi.runtime.computing import compiled
 
 LANES, HALVINGS = 128, 8  # by which a bound of the least entries of a row is found
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.linalg import blas, cho_factor, cho_solve, lapack
 
 from tupi.embedding.anchor_loops import LANES, find_nearest, gather, overlaps, quadratic, scatter
-from tupi.runtime.threads import in_order
+from tupi.runtime.computing import in_order
 
 MOST = 2000  # anchors: of up to so many items, each is one
 NEAREST = 30  # anchors of an item
@@ -33,24 +33,9 @@ ROUNDS = 5  # of k-means
 IN_CACHE = 1 << 18  # distances that are computed at once
 FAINT = 1e-3  # a share of other items in an average below this is rounding
 TILE = 256  # rows and columns of a table that are mirrored at once
+REMEMBERED = 500  # items to which a kernel of the graph is known, at least as long as no more are asked for
 Precision = TypeVar("Precision", bound=np.floating)
 Array = NDArray[np.floating]
-
-
-@dataclass(frozen=True, eq=False)
-class Points:
-    """Items as points whose columns come from several views.
-
-    Attributes
-    ----------
-    columns : ndarray of shape (n, d)
-        The views side by side; zero where an item lacks a view.
-    present : ndarray of shape (n, m)
-        Which item has which view.
-    """
-
-    columns: Array
-    present: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,13 +92,15 @@ class Near:
 
 
 @dataclass(frozen=True, eq=False)
-class Anchors:
-    """The anchors as points.
+class Points:
+    """Items, or the anchors among them, as points whose columns come from several views.
 
     Attributes
     ----------
-    columns, present : ndarray
-        As in `Points`.
+    columns : ndarray of shape (n, d)
+        The views side by side; zero where an item lacks a view.
+    present : ndarray of shape (n, m)
+        Which item has which view.
     offsets : ndarray of shape (m + 1,)
         Where the columns of each view begin.
     """
@@ -122,13 +109,22 @@ class Anchors:
     present: NDArray[np.bool_]
     offsets: NDArray[np.int64]
 
-    def distances(self, points: Points) -> Array:
-        """Return squared distances over the views that both have, times m over their number; infinite if none."""
+    def __getitem__(self, chosen: NDArray[np.int64] | slice) -> Points:
+        """Return some of the points."""
+        return Points(self.columns[chosen], self.present[chosen], self.offsets)
+
+    def distances(self, points: Points, room: Array | None = None) -> Array:
+        """Return squared distances over the views that both have, times m over their number; infinite if none.
+
+        They may be written to a room that is large enough, of the precision of the points, and be returned there.
+        """
         if points.present.all() and self.present.all():
             # |x|^2 - 2 x c + |c|^2 as one product of matrices: further passes over so many entries would take longer.
             X = points.columns
             left = np.column_stack([X, np.einsum("ij,ij->i", X, X), np.ones(len(X), X.dtype)])
-            return left @ self._right.T  # rounding may leave it a little below zero
+            return np.matmul(
+                left, self._right.T, out=None if room is None else room[: len(X)]
+            )  # may be just below zero
         product = points.columns @ self.columns.T
         product *= -2
         starts, kind = self.offsets[:-1], product.dtype
@@ -141,39 +137,42 @@ class Anchors:
 
     @cached_property
     def _right(self) -> Array:
-        """What every point's row is multiplied by."""
+        """What the row of every other point is multiplied by."""
         C = self.columns
         return np.column_stack([-2 * C, np.ones(len(C), C.dtype), np.einsum("ij,ij->i", C, C)])
 
     @property
     def at_once(self) -> int:
-        """How many points' distances stay in the cache until they are read again."""
+        """How many other points' distances stay in the cache until they are read again."""
         return max(1, IN_CACHE // max(1, len(self.columns)))
 
     def nearest_one(self, points: Points) -> NDArray[np.int64]:
-        """Return the nearest anchor of each point."""
+        """Return which of these is the nearest to each of other points."""
 
         def of(start: int) -> NDArray[np.int64]:
-            some = slice(start, start + self.at_once)
-            return self.distances(Points(points.columns[some], points.present[some])).argmin(axis=1)
+            return self.distances(points[start : start + self.at_once]).argmin(axis=1)
 
         return np.concatenate(list(in_order(of, range(0, len(points.columns), self.at_once))))
 
-    def near(self, points: Points) -> Near:
-        """Return the rows of Z: the nearest anchors of each point."""
-        return self.near_and_reach(points)[0]
-
     def near_and_reach(self, points: Points) -> tuple[Near, NDArray[np.float64]]:
-        """Return the same, and how far each point is from the last of its nearest anchors; 0 if it has none."""
+        """Return the rows of Z, and how far each point is from the last of its nearest anchors; 0 if it has none."""
         n, s = len(points.columns), min(NEAREST, len(self.columns))
         numbers, weights = np.empty((n, s), np.int32), np.empty((n, s), np.float32)
         reach = np.empty(n)
+        # One room for all: workers of Dask give memory back to the system at once, and to get it again takes as long
+        # as to compute what is in it.
+        room = np.empty((min(n, self.at_once), len(self.columns)), np.result_type(points.columns, self.columns))
         for start in range(0, n, self.at_once):
             some = slice(start, start + self.at_once)
-            found = self.distances(Points(points.columns[some], points.present[some]))
+            found = self.distances(points[some], room)
             numbers[some], distances = nearest(found, s, equal_below(found))
             weights[some], reach[some] = _weighted(distances)
         return Near(numbers, weights), reach
+
+
+def one_view(X: Array) -> Points:
+    """Return rows of one view, which no item lacks, as points."""
+    return Points(X, np.ones((len(X), 1), bool), np.array([0, X.shape[1]]))
 
 
 def _weighted(distances: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -201,27 +200,26 @@ def nearest(distances: NDArray[np.floating], count: int, step: float) -> tuple[N
 
 def nearest_others(X: Array, some: NDArray[np.int64], k: int) -> NDArray[np.int32]:
     """Return which k other rows are nearest to each of some rows of X, the nearest first."""
-    anyone = np.ones((len(X), 1), bool)
-    distances = Anchors(X, anyone, np.array([0, X.shape[1]])).distances(Points(X[some], anyone[some]))
+    points = one_view(X)
+    distances = points.distances(points[some])
     distances[np.arange(len(some)), some] = np.inf
     return nearest(distances, min(k, len(X) - 1), equal_below(distances))[0]
 
 
-def place_anchors(sample: Points, offsets: NDArray[np.int64], n: int) -> Anchors:
+def place_anchors(sample: Points, n: int) -> Points:
     """Return anchors: all points of the sample if they are all there are and few, otherwise their means by k-means.
 
     Parameters
     ----------
     sample : Points
         Some items, drawn as if at random: the first of them are where k-means begins.
-    offsets : ndarray of shape (m + 1,)
-        Where the columns of each view begin.
     n : int
         How many items there are in all.
     """
+    offsets = sample.offsets
     if n <= MOST:
-        return Anchors(sample.columns, sample.present, offsets)
-    found = Anchors(sample.columns[:MOST], sample.present[:MOST], offsets)
+        return sample
+    found = sample[:MOST]
     a = len(found.columns)
     counts = np.add.reduceat(np.ones(offsets[-1]), offsets[:-1]).astype(np.int64)
     for _ in range(ROUNDS):
@@ -231,7 +229,7 @@ def place_anchors(sample: Points, offsets: NDArray[np.int64], n: int) -> Anchors
         means /= np.repeat(np.maximum(members, 1), counts, axis=1)
         moved = np.repeat(members > 0, counts, axis=1)
         columns = np.where(moved, means, found.columns).astype(sample.columns.dtype)
-        found = Anchors(columns, (members > 0) | found.present, offsets)
+        found = Points(columns, (members > 0) | found.present, offsets)
     return found
 
 
@@ -340,6 +338,30 @@ class GraphKernel:
         once = cho_solve((self.factor, True), self.roots[:, None] * columns, check_finite=False)
         twice = cho_solve((self.factor, True), once, check_finite=False)
         return np.asarray(self.roots[:, None] * (once + np.float32(1 + self.c) * twice))
+
+    def to(self, near: Near) -> NDArray[np.float32]:
+        """Return the kernel between anchors and items, shape (a, n), given the nearest anchors of these.
+
+        Items that were asked for before are not computed again: of labels that come one by one, most are known.
+        """
+        keys = [
+            numbers.tobytes() + weights.tobytes() for numbers, weights in zip(near.numbers, near.weights, strict=True)
+        ]
+        known = self._known
+        new = np.array([i for i, key in enumerate(keys) if key not in known], np.int64)
+        if len(new):
+            some = near[new].scatter(np.eye(len(new)), len(self.roots)).astype(np.float32)
+            found = dict(zip([keys[i] for i in new], self.times(some).T, strict=True))
+            if len(known) + len(found) > REMEMBERED:
+                known = {key: known[key] for key in keys if key in known}
+            known = known | found
+            vars(self)["_known"] = known  # in one step, since other threads may be asking too
+        return np.array([known[key] for key in keys], np.float32).reshape(len(keys), len(self.roots)).T
+
+    @cached_property
+    def _known(self) -> dict[bytes, NDArray[np.float32]]:
+        """Columns that `to` has returned, by the nearest anchors of their items."""
+        return {}
 
     def scaled(self, factor: float) -> GraphKernel:
         """Return the kernel times a positive factor."""

@@ -24,10 +24,10 @@ from tupi.embedding.gaussian import (
     squared_bandwidth,
 )
 from tupi.embedding.graphs import N_NEIGHBORS, TIME, diffusion_features, diffusion_matrix
+from tupi.inputs.numbers import check_positive
 from tupi.inputs.views import BLOCK, View
+from tupi.runtime.computing import aligned, in_order
 from tupi.runtime.errors import InputError, nearest
-from tupi.runtime.storage import aligned
-from tupi.runtime.threads import in_order
 
 KERNELS = ("gaussian", "diffusion")
 NORMALIZATIONS = ("supplement", "main")  # the norm of C K C, as in the paper's supplement; of K C, as in its main text
@@ -81,10 +81,8 @@ class EmbeddingOptions:
             raise InputError(f"scaling: found {self.scaling!r}; accepted: columns, view.")
         check_bandwidth(self.bandwidth)
         check_rank(self.rank)
-        if not isinstance(self.n_neighbors, (int, np.integer)) or self.n_neighbors < 2:
-            raise InputError(f"n_neighbors: found {self.n_neighbors!r}; accepted: a whole number of at least 2.")
-        if not isinstance(self.time, (int, float, np.number)) or not 0 < self.time < np.inf:
-            raise InputError(f"time: found {self.time!r}; accepted: a positive number.")
+        check_positive("n_neighbors", self.n_neighbors, whole=True, least=2, optional=False)
+        check_positive("time", self.time, optional=False)
 
 
 def check_rank(rank: Any, otherwise: str = "") -> None:

@@ -14,7 +14,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import eigsh
 
-from tupi.embedding.neighbors import nearest_points, one_view
+from tupi.embedding.anchors import one_view
+from tupi.embedding.neighbors import nearest_points
 
 SMALLEST_WIDTH = 1e-12  # of an item whose neighbours all coincide with it
 TIME = 5.0

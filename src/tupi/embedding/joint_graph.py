@@ -13,8 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from tupi.embedding.anchors import Points
 from tupi.embedding.graphs import Graph, Neighbors, own_width_graph
-from tupi.embedding.neighbors import EXACT_LIMIT, ViewPoints, nearest_points
+from tupi.embedding.neighbors import EXACT_LIMIT, nearest_points
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.views import View
 
@@ -38,13 +39,13 @@ def graph(prepared: Prepared, n_neighbors: int) -> Graph:
     return prepared.once(("graph", n_neighbors), lambda: own_width_graph(neighbors(prepared, n_neighbors)))
 
 
-def joint_points(prepared: Prepared) -> ViewPoints:
+def joint_points(prepared: Prepared) -> Points:
     """Return the items that take part by all views side by side; in single precision if there are many."""
     many = len(prepared.items) >= EXACT_LIMIT
     return side_by_side(prepared.problem.views, prepared.items, np.float32 if many else np.float64)
 
 
-def side_by_side(views: Sequence[View], items: NDArray[np.int64], dtype: type = np.float64) -> ViewPoints:
+def side_by_side(views: Sequence[View], items: NDArray[np.int64], dtype: type = np.float64) -> Points:
     """Return some items by all views, each scaled to contribute equally; zero where an item lacks a view."""
     blocks, present = [], []
     for view in views:
@@ -55,7 +56,7 @@ def side_by_side(views: Sequence[View], items: NDArray[np.int64], dtype: type = 
         blocks.append(block)
         present.append(has)
     offsets = np.cumsum([0, *(block.shape[1] for block in blocks)])
-    return ViewPoints(np.hstack(blocks), np.column_stack(present), offsets)
+    return Points(np.hstack(blocks), np.column_stack(present), offsets)
 
 
 def joint_view(prepared: Prepared, news: NDArray[np.float64] | None = None) -> View:

@@ -8,15 +8,13 @@ square of the number of items.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tupi.embedding.anchors import Points
-from tupi.runtime.compiling import compiled, must_compile
-from tupi.runtime.threads import on_threads
+from tupi.runtime.computing import compiled, must_compile, on_threads
 
 EXACT_LIMIT = 20_000
 TREE_COLUMNS = 12  # a k-d tree is faster than products of whole matrices up to about so many dimensions
@@ -28,26 +26,8 @@ PATTERNS = 256  # sets of missing views, the most frequent first, that are fille
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True, eq=False)
-class ViewPoints(Points):
-    """Points that know where the columns of each view are.
-
-    Attributes
-    ----------
-    offsets : ndarray of shape (m + 1,)
-        Where each view's columns begin.
-    """
-
-    offsets: NDArray[np.int64]
-
-
-def one_view(X: Array) -> ViewPoints:
-    """Return rows of one view, which no item lacks, as points."""
-    return ViewPoints(X, np.ones((len(X), 1), bool), np.array([0, X.shape[1]]))
-
-
 def nearest_points(
-    points: ViewPoints, k: int, progress: Callable[[str], None] | None = None
+    points: Points, k: int, progress: Callable[[str], None] | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Return positions and distances of each point's k nearest others, nearest first.
 
@@ -56,7 +36,7 @@ def nearest_points(
 
     Parameters
     ----------
-    points : ViewPoints
+    points : Points
         The points, at least k + 1 of them.
     k : int
         How many neighbours.
@@ -110,25 +90,21 @@ def _others(X: Array, k: int, algorithm: str) -> NDArray[np.int64]:
     return NearestNeighbors(n_neighbors=k, algorithm=algorithm).fit(X).kneighbors(return_distance=False)
 
 
-def _brute_shared(points: ViewPoints, k: int) -> NDArray[np.int64]:
-    """Search by whole rows of distances over shared views, each a sum of three matrix products."""
-    X, P = points.columns, points.present.astype(points.columns.dtype)
-    norms = np.add.reduceat(X**2, points.offsets[:-1], axis=1)
-    n = len(X)
+def _brute_shared(points: Points, k: int) -> NDArray[np.int64]:
+    """Search by whole rows of distances over shared views."""
+    n = len(points.columns)
     block = max(1, BLOCK_ENTRIES // n)
     found = np.empty((n, k), np.int64)
     for begin in range(0, n, block):
         rows = slice(begin, min(begin + block, n))
-        squared = norms[rows] @ P.T + P[rows] @ norms.T - 2.0 * (X[rows] @ X.T)
-        shared = P[rows] @ P.T
-        squared = np.where(shared > 0, squared / np.maximum(shared, 1.0), np.inf)
+        squared = points.distances(points[rows])
         squared[np.arange(rows.stop - begin), np.arange(begin, rows.stop)] = np.inf
         # A point's own infinite distance may tie with those of points that share no view; it is sorted out later.
         found[rows] = np.argpartition(squared, k - 1, axis=1)[:, :k]
     return found
 
 
-def _filled(points: ViewPoints) -> Array:
+def _filled(points: Points) -> Array:
     """Return the points with missing views predicted linearly from the others: good enough to find candidates by."""
     X, P = points.columns.copy(), points.present
     widths = np.diff(points.offsets)

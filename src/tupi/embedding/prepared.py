@@ -28,7 +28,7 @@ from tupi.embedding.gaussian import GaussianFeatures
 from tupi.embedding.neighbors import shared_distances
 from tupi.inputs.labels import Labels
 from tupi.inputs.problem import Problem
-from tupi.runtime.compiling import must_compile
+from tupi.runtime.computing import must_compile
 
 Progress = Callable[[str], None]
 Array = NDArray[np.float64]
@@ -70,7 +70,8 @@ class Prepared:
     features : callable
         Makes the features of a view from a sample of its rows; problems with views in common may share them.
     veto : callable, optional
-        What a guard asks before new predictions come back, see `tupi.judging.veto`; None unless a metric was asked for.
+        What a guard asks before new predictions come back, see `tupi.judging.evidence.speaks_against`; None unless a
+        metric was asked for.
     """
 
     features: Callable[[NDArray[np.float64], EmbeddingOptions], GaussianFeatures] = staticmethod(gaussian_features)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaincc, ndtri
 
 from tupi.embedding.gaussian import GaussianFeatures, normalized_factor
-from tupi.runtime.threads import in_order
+from tupi.runtime.computing import in_order
 
 LEVEL = 0.01  # of the test of independence, shared by all views: one problem in a hundred keeps a junk view
 TESTED = 1000  # items that the tests look at; a dependence that needs more of them to show is too weak to use

@@ -98,7 +98,7 @@ class Pairs:
 
 
 Labels: TypeAlias = Values | Pairs
-Kind = TypeVar("Kind", bound=Values | Pairs)
+AnyLabels = TypeVar("AnyLabels", bound=Values | Pairs)
 
 
 def labelled_items(labels: Labels) -> NDArray[np.int64]:
@@ -113,7 +113,7 @@ def n_labels(labels: Labels) -> int:
     return len(labels.values) if isinstance(labels, Values) else len(labels.higher)
 
 
-def entries(labels: Kind, which: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Kind:
+def entries(labels: AnyLabels, which: NDArray[np.int64] | NDArray[np.bool_] | slice) -> AnyLabels:
     """Return some entries of the labels."""
     parts: dict[str, Any] = {name: part for name, part in vars(labels).items() if isinstance(part, np.ndarray)}
     return replace(labels, **{name: part[which] for name, part in parts.items()})

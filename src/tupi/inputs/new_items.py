@@ -17,7 +17,7 @@ from tupi.inputs.numbers import as_pandas
 from tupi.inputs.problem import Problem, check_new_predictions, prediction_array, sum_to_one
 from tupi.inputs.tables import Encoding
 from tupi.inputs.tables.encoding import the_only
-from tupi.inputs.views import Statistics, View, called_view, check_finite, check_whole_rows, examine
+from tupi.inputs.views import Statistics, View, called_view, check_finite, check_whole_rows, examine_later
 from tupi.runtime.errors import InputError, nearest
 
 FARTHEST = 1e15  # deviations from the earlier items: the square is a number in single precision, too
@@ -216,7 +216,7 @@ class LaterView(View):
             self.source, self.present = np.empty((0, self.d)), np.zeros(n, bool)
             return
         self.source = source
-        self.present, gaps, _ = examine(source)
+        self.present, gaps = examine_later(source)
         check_finite(called_view(self.name), gaps)
         if self._fill is None:
             check_whole_rows(called_view(self.name), gaps, 'rows missing as a whole, or impute="median" from the start')

@@ -6,6 +6,7 @@ Tables of any dataframe library become those of pandas, through narwhals.
 from __future__ import annotations
 
 import numbers
+import re
 from decimal import Decimal
 from typing import Any, TypeAlias
 
@@ -20,6 +21,8 @@ from tupi.runtime.errors import InputError
 REAL = "biuf"  # kinds of dtypes: truth values, whole numbers with and without sign, floating point
 PANDAS = "pandas"
 LAST_SEED = 2**32 - 1  # the largest that scikit-learn takes
+SIZES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+LEAST_MEMORY = 50 * 10**6  # bytes: below this nothing of use fits
 MAGNITUDES = (1e-100, 1e100)  # of labels, whose squares are summed: beyond, sums are infinite or zero
 Array: TypeAlias = NDArray[Any]
 
@@ -224,6 +227,35 @@ def check_seed(random_state: Any) -> int:
     return int(random_state)
 
 
+def check_positive(
+    name: str, value: Any, whole: bool = False, least: float = 0.0, optional: bool = True, most: float | None = None
+) -> None:
+    """Complain unless the value is a positive (whole) number within bounds, or None where that is optional.
+
+    Parameters
+    ----------
+    name : str
+        Which argument this is.
+    value : Any
+        What the user gave.
+    whole : bool
+        Whether it must be a whole number.
+    least, most : float
+        The least and the greatest number that is accepted; 0: anything above it, None: no bound.
+    optional : bool
+        Whether None is accepted.
+    """
+    if value is None and optional:
+        return
+    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
+    good = isinstance(value, kinds) and not isinstance(value, bool) and np.isfinite(value)
+    if not good or value < least or (least == 0.0 and value <= 0) or (most is not None and value > most):
+        kind = "a whole number" if whole else "a number"
+        bound = f"of at least {least:g}" if least else "above 0"
+        bound += "" if most is None else f" and at most {most:g}"
+        raise InputError(f"{name}: found {value!r}; accepted: {kind} {bound}.")
+
+
 def check_magnitude(called: str, values: NDArray[Any], why: str = "") -> None:
     """Complain about numbers of which squares cannot be summed, saying why it matters if that is not plain."""
     least, most = MAGNITUDES
@@ -233,3 +265,22 @@ def check_magnitude(called: str, values: NDArray[Any], why: str = "") -> None:
             f"{called}: the largest magnitude is {largest:.3g}; accepted{why}: from {least:g} to {most:g}, in other "
             "units if need be."
         )
+
+
+def as_bytes(limit: Any) -> int | None:
+    """Return a memory limit such as ``"1GB"``, or a number of bytes, as a number of bytes; None stays None."""
+    if limit is None:
+        return None
+    size: float | None = None
+    if isinstance(limit, (int, float)) and not isinstance(limit, bool):
+        size = float(limit)
+    elif isinstance(limit, str) and (match := re.fullmatch(r"\s*([0-9.]+)\s*([A-Za-z]*)\s*", limit)):
+        unit = SIZES.get(match[2].upper())
+        try:
+            size = None if unit is None else float(match[1]) * unit
+        except ValueError:
+            size = None
+    if size is None or not LEAST_MEMORY <= size < float("inf"):
+        accepted = "at least 50MB, as '500MB', '4GB' or a number of bytes"
+        raise InputError(f"memory_limit: found {limit!r}; accepted: {accepted}.")
+    return int(size)

@@ -32,4 +32,4 @@ class DaskClient(Protocol):
 Column: TypeAlias = ArrayLike | pd.Series | pd.Index | IntoSeries  # one value per item
 Table: TypeAlias = ArrayLike | pd.Series | pd.DataFrame | IntoSeries | IntoDataFrame  # one row per item
 ViewLike: TypeAlias = Table | Path | Iterable[ArrayLike] | Lazy  # in memory, in a file, in chunks, or elsewhere
-Features: TypeAlias = ViewLike | Mapping[Any, ViewLike] | Sequence[ViewLike]  # names count as text
+FeaturesLike: TypeAlias = ViewLike | Mapping[Any, ViewLike] | Sequence[ViewLike]  # names count as text

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.inputs.sources import Source
+from tupi.runtime.computing import in_order as threaded
 from tupi.runtime.errors import InputError
-from tupi.runtime.threads import in_order as threaded
 
 SHOWN = 3  # rows with missing values that a message names
 MEDIANS = 16  # columns whose medians are taken at once
@@ -294,10 +294,12 @@ class View:
         """
         given, standard = self.source[items], self.statistics.standard
         found = np.empty((len(given), np.count_nonzero(standard[2] > 0)))
+        room = np.empty((min(len(given), IN_CACHE), self.d))
         for start in range(0, len(given), IN_CACHE):  # rows that are changed again while they are still in the cache
-            some = slice(start, start + IN_CACHE)
-            block = self._filled(np.array(given[some], np.float64, order="C"))
-            found[some] = standardized(block, *standard, scaling)
+            some = given[start : start + IN_CACHE]
+            block = room[: len(some)]
+            block[...] = some
+            found[start : start + IN_CACHE] = standardized(self._filled(block), *standard, scaling)
         return found
 
 
@@ -340,6 +342,23 @@ def examine(source: Any, first: int = 0) -> tuple[Array, Gaps, Statistics]:
     for found, block in threaded(of, _slices(n)):
         gaps, statistics = gaps if found is None else gaps + found, statistics + block
     return present, gaps, statistics
+
+
+def examine_later(source: Any) -> tuple[Array, Gaps]:
+    """Return the same without statistics, of items that came later: most have no gaps, and need no other look."""
+    present, gaps = np.ones(source.shape[0], bool), Gaps()
+
+    def of(rows: slice) -> Gaps | None:
+        block = source[rows]
+        if np.isfinite(np.asarray([block.max(axis=0), block.min(axis=0)], np.float64)).all():
+            return None
+        block = _block(source, rows)
+        present[rows] = present_rows(block)
+        return Gaps.of(block, present[rows], rows.start)
+
+    for found in threaded(of, _slices(source.shape[0])):
+        gaps = gaps if found is None else gaps + found
+    return present, gaps
 
 
 def called_view(name: str) -> str:

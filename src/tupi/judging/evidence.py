@@ -23,7 +23,7 @@ UNCHANGED = " The initial predictions were returned unchanged."
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
 Predict = Callable[[Labels], Array]  # from labels that may be used to predictions of all items, in the input's scale
-Answer = tuple[NDArray[np.int64], Array]  # labels that judge, and predictions that did not see them
+Unseen = tuple[Positions, Array]  # labels that judge, and predictions that did not see them
 LOSSES = ("log loss", "calibration error")  # what tells whether probabilities may be taken at their word
 
 
@@ -141,7 +141,7 @@ def judge(
 
 def judged(
     gain: Gain,
-    left_out: tuple[NDArray[np.int64], NDArray[np.float64]] | None,
+    left_out: tuple[Positions, Array] | None,
     problem: Problem,
     labels: Labels,
     accepted: bool,
@@ -159,13 +159,12 @@ def judged(
     """
     if left_out is None or not isinstance(labels, Values):
         return stated(gain, labels, problem.task, accepted)
-    answer = np.flatnonzero(np.isin(labels.index, left_out[0])), answer_without(problem, labels, *left_out)
     known = gain if metric is metric_of(problem.task, labels) else None
-    return judge_answers([[answer]], problem, labels, accepted, metric, known)
+    return judge_answers([[unseen_by(problem, labels, *left_out)]], problem, labels, accepted, metric, known)
 
 
 def judge_answers(
-    rounds: Sequence[Sequence[Answer]],
+    rounds: Sequence[Sequence[Unseen]],
     problem: Problem,
     labels: Labels,
     accepted: bool,
@@ -233,7 +232,7 @@ class HeldOut:
         return Gain(before, after, self.metric.error(gains, self.labels))
 
 
-def shares_of(metric: Metric[Any], rounds: Iterable[Sequence[Answer]], initial: Array, labels: Labels) -> HeldOut:
+def shares_of(metric: Metric[Any], rounds: Iterable[Sequence[Unseen]], initial: Array, labels: Labels) -> HeldOut:
     """Return the shares of labels in a score, from rounds as in `judge_answers`, whose labels count all predictions."""
     before, after, weights = (np.zeros(n_labels(labels)) for _ in range(3))
     for answers in rounds:
@@ -247,8 +246,8 @@ def shares_of(metric: Metric[Any], rounds: Iterable[Sequence[Answer]], initial: 
 
 def gain_over(
     metric: Metric[Any],
-    old: Sequence[Sequence[Answer]],
-    new: Sequence[Sequence[Answer]],
+    old: Sequence[Sequence[Unseen]],
+    new: Sequence[Sequence[Unseen]],
     initial: Array,
     labels: Labels,
 ) -> Gain | None:
@@ -260,13 +259,18 @@ def gain_over(
     return replace(after, before=before.after).gain() if len(after.weights) else None
 
 
-def _pooled(answers: Sequence[Answer], initial: Array, labels: Labels) -> Answer:
+def _pooled(answers: Sequence[Unseen], initial: Array, labels: Labels) -> Unseen:
     """Return the predictions of one round as one answer: each item's are those that its own label judges."""
     assert isinstance(labels, Values)
     together = initial.copy()
     for held, predictions in answers:
         together[labels.index[held]] = predictions[labels.index[held]]
     return np.concatenate([held for held, _ in answers]), together
+
+
+def unseen_by(problem: Problem, labels: Values, used: Positions, predictions: Array) -> Unseen:
+    """Return what `answer_without` does, with the labels that judge it: those of the items that a method predicted."""
+    return np.flatnonzero(np.isin(labels.index, used)), answer_without(problem, labels, used, predictions)
 
 
 def answer_without(problem: Problem, labels: Values, used: Positions, predictions: Array) -> Array:
@@ -285,6 +289,42 @@ def answer_without(problem: Problem, labels: Values, used: Positions, prediction
     found = problem.initial[items]
     found[np.searchsorted(items, used)] = predictions.reshape(len(used), *found.shape[1:])
     return found
+
+
+def speaks_against(
+    metric: Metric[Any],
+    problem: Problem,
+    labels: Labels,
+    items: Positions,
+    predictions: Array,
+) -> str | None:
+    """Return why new predictions may not come back; None if the metric that was asked for does not rule out a gain.
+
+    A guard asks this beside its own question. Comparisons ask nothing but what the guard asks.
+
+    Parameters
+    ----------
+    metric : Metric
+        What was asked for.
+    problem : Problem
+        Whose initial predictions are compared with.
+    labels : Values or Pairs
+        The labels.
+    items : ndarray of int
+        The labelled items.
+    predictions : ndarray of shape (m, c)
+        New predictions of these, each made without its label.
+    """
+    if not isinstance(labels, Values):
+        return None
+    found = judge_answers([[unseen_by(problem, labels, items, predictions)]], problem, labels, True, metric)
+    if not found.high < 0:
+        return None
+    level = metric.words.level
+    return (
+        f"But {found.metric}, which was asked for, went from {level(found.before)} to {level(found.after)} there, and "
+        "the 95% interval of that contains no gain, so the initial predictions stay as they are."
+    )
 
 
 def stated(

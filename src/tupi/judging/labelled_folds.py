@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import BaseCrossValidator, KFold
 
-from tupi.inputs.numbers import as_plain
+from tupi.inputs.numbers import as_plain, check_positive
 from tupi.runtime.errors import InputError
 
 
@@ -59,9 +59,7 @@ class LabelledKFold(BaseCrossValidator):
         """
         if y is None:
             raise InputError("y: found None; accepted: labels, NaN or None where they are not known.")
-        whole = isinstance(self.n_splits, (int, np.integer)) and not isinstance(self.n_splits, bool)
-        if not whole or self.n_splits < 2:
-            raise InputError(f"n_splits: found {self.n_splits!r}; accepted: a whole number of at least 2.")
+        check_positive("n_splits", self.n_splits, whole=True, least=2, optional=False)
         values = as_plain("y", y)
         if values.ndim != 1:
             raise InputError(f"y: found shape {values.shape}; accepted: one label for each item.")

@@ -19,13 +19,14 @@ from tupi.inputs.groups import as_groups, members
 from tupi.inputs.labels import Labels, Pairs, Values, entries, n_labels
 from tupi.inputs.numbers import as_numbers
 from tupi.inputs.types import Column
-from tupi.runtime.compiling import compiled
+from tupi.runtime.computing import compiled
 from tupi.runtime.errors import InputError
 
 Array: TypeAlias = NDArray[Any]
 Positions: TypeAlias = NDArray[np.int64]
-Kind = TypeVar("Kind", Values, Pairs)
+AnyLabels = TypeVar("AnyLabels", Values, Pairs)
 ALL = slice(None)
+FEW = 300  # values all of whose pairs are looked at
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ PER_CENT = Words(100.0, 1, "%", "points", ".1~%")
 PLAIN = Words(1.0, 3, "", "", "~g")
 
 
-class Metric(ABC, Generic[Kind]):
+class Metric(ABC, Generic[AnyLabels]):
     """A way to score predictions by labels of one kind.
 
     A score is an average of shares, one share for each label: a value, or a comparison.
@@ -126,7 +127,7 @@ class Metric(ABC, Generic[Kind]):
     uncertain_unit: ClassVar[float] = 0.0
 
     @abstractmethod
-    def shares(self, predictions: Array, labels: Kind, held: Positions | slice = ALL) -> Array:
+    def shares(self, predictions: Array, labels: AnyLabels, held: Positions | slice = ALL) -> Array:
         """Return what each label adds to the score.
 
         Parameters
@@ -139,7 +140,7 @@ class Metric(ABC, Generic[Kind]):
             Which of the labels judge; the others must not be looked at, except for the scale of all labels.
         """
 
-    def weights(self, labels: Kind, held: Positions | slice = ALL) -> Array:
+    def weights(self, labels: AnyLabels, held: Positions | slice = ALL) -> Array:
         """Return how much there is to add for each label that judges."""
         return np.ones(n_labels(entries(labels, held)))
 
@@ -151,7 +152,7 @@ class Metric(ABC, Generic[Kind]):
         """Return what each label adds to the score, such that their mean changes as the score does."""
         return shares / weights
 
-    def score(self, predictions: Array, labels: Kind) -> float:
+    def score(self, predictions: Array, labels: AnyLabels) -> float:
         """Return how well predictions agree with labels."""
         return self.average(self.shares(predictions, labels), self.weights(labels))
 
@@ -159,7 +160,7 @@ class Metric(ABC, Generic[Kind]):
         """Return how much better a score, or each of several shares, is than before."""
         return after - before if self.higher_is_better else before - after
 
-    def error(self, gains: Array, labels: Kind) -> float:
+    def error(self, gains: Array, labels: AnyLabels) -> float:
         """Return the standard error of an average gain, from the gain of each label that judged."""
         return float(gains.std() / np.sqrt(len(gains)))
 
@@ -235,7 +236,8 @@ class AccuracyOfClasses(Metric[Values]):
 
     def shares(self, predictions: Array, labels: Values, held: Positions | slice = ALL) -> Array:
         """Return whether each item's class is right."""
-        return (predictions[labels.index[held]].argmax(axis=1) == labels.values[held]).astype(np.float64)
+        found: Array = (predictions[labels.index[held]].argmax(axis=1) == labels.values[held]).astype(np.float64)
+        return found
 
 
 class RSquared(Metric[Values]):
@@ -252,7 +254,8 @@ class RSquared(Metric[Values]):
 
     def shares(self, predictions: Array, labels: Values, held: Positions | slice = ALL) -> Array:
         """Return one minus each squared error."""
-        return 1 - (predictions[labels.index[held]] - labels.values[held]) ** 2 / np.var(labels.values)
+        found: Array = 1 - (predictions[labels.index[held]] - labels.values[held]) ** 2 / np.var(labels.values)
+        return found
 
 
 COMPARISONS = PairwiseAccuracyOfComparisons()
@@ -347,6 +350,11 @@ def error_of_groups(gains: Array, weights: Array, groups: Positions | None) -> f
 
 def _right_pairs(scores: Array, values: Array) -> Array:
     """Return for each item how many of its pairs with items of other values are ranked right; ties count half."""
+    if len(values) <= FEW:  # compiling takes longer than looking at all pairs
+        above, said = (np.greater.outer(column, column) * 1.0 for column in (values, scores))
+        known, said = above - above.T, said - said.T
+        found: Array = np.sum(0.5 * (np.abs(known) + known * said), axis=1)
+        return found
     ranks, groups = (np.unique(column, return_inverse=True)[1] for column in (scores, values))
     order = np.argsort(groups, kind="stable")
     ranks, groups = ranks[order], groups[order]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.inputs.groups import as_groups, members
-from tupi.inputs.numbers import as_numbers
+from tupi.inputs.numbers import as_numbers, check_positive
 from tupi.inputs.types import Column
 from tupi.judging.metrics import as_scores
 from tupi.runtime.errors import InputError
@@ -54,8 +54,7 @@ def ndcg(scores: Column, relevance: Column, groups: Column | None = None, k: int
         raise InputError(
             f"relevance: found {grades[known][wrong][0]:g}; accepted: grades from 0 to {MOST_RELEVANT}, or NaN."
         )
-    if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or k < 1:
-        raise InputError(f"k: found {k!r}; accepted: a whole number of at least 1.")
+    check_positive("k", k, whole=True, least=1, optional=False)
     grouped = as_groups(groups, len(found), None)
     numbers = np.zeros(len(found), np.int64) if grouped is None else grouped.numbers
     each = ndcg_of_groups(found[known], grades[known], numbers[known], int(k))

@@ -153,18 +153,6 @@ class Method(ABC):
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
 
-def check_positive(name: str, value: Any, whole: bool = False, least: float = 0.0, optional: bool = True) -> None:
-    """Complain unless the value is a positive (whole) number of at least ``least``, or None where that is optional."""
-    if value is None and optional:
-        return
-    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
-    good = isinstance(value, kinds) and not isinstance(value, bool) and np.isfinite(value)
-    if not good or value < least or (least == 0.0 and value <= 0):
-        kind = "a whole number" if whole else "a number"
-        bound = f"of at least {least:g}" if least else "above 0"
-        raise InputError(f"{name}: found {value!r}; accepted: {kind} {bound}.")
-
-
 def usual_distance(distances: Array) -> float:
     """Return the distance within which nearly all items of the fit are."""
     return float(np.quantile(distances, USUAL))
@@ -196,13 +184,17 @@ def from_values(prepared: Prepared, values: Array) -> Array:
     """Return columns from predictions in the units of ``problem.columns``: the inverse of `restore`."""
     with np.errstate(over="ignore"):
         columns: Array = (values - prepared.shift) / prepared.scale
-    if not np.isfinite(columns).all():
-        raise InputError(
-            f"predictions: found a deviation of {prepared.scale.min():.3g} where new values are up to "
-            f"{np.abs(values).max():.3g}, which no number can relate; accepted: predictions, and columns of classes, "
-            "on one scale."
-        )
+    check_related(columns, prepared.scale, np.abs(values).max())
     return columns
+
+
+def check_related(ratios: Array, deviations: Array, largest: float) -> None:
+    """Complain if values, in deviations of the columns of predictions, are not finite."""
+    if not np.isfinite(ratios).all():
+        raise InputError(
+            f"predictions: found a deviation of {deviations.min():.3g} where new values are up to {largest:.3g}, which "
+            "no number can relate; accepted: predictions, and columns of classes, on one scale."
+        )
 
 
 def from_scores(scores: Array) -> Array:

@@ -13,9 +13,10 @@ from scipy.special import softmax
 from tupi.algorithm.trajectory import Watch
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels
-from tupi.methods.base import Fit, Method, check_positive
+from tupi.inputs.numbers import check_positive
+from tupi.methods.base import Fit, Method
 from tupi.methods.supervised import Array, finished, known_items, predict_all, stacked_views, view_columns
-from tupi.methods.trees import content_order, tree_columns
+from tupi.methods.trees import training_order, tree_columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +57,7 @@ class Boost(Method):
         known = known_items(self, prepared, labels, pairs=False)
         f, H = prepared.f[known.rows], stacked_views(prepared, known.rows)
         X = tree_columns(prepared, f, H)
-        rows = content_order(X, f, known.values)
+        rows = training_order(X, f, known.values)
         first = np.unique(X[rows], axis=1, return_index=True)[1]  # of equal columns one, in the order of their content
         if prepared.problem.task == "classification":
             targets = np.eye(f.shape[1])[known.values.astype(np.int64)]

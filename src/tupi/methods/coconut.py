@@ -27,7 +27,8 @@ from tupi.embedding.graphs import Graph
 from tupi.embedding.joint_graph import graph
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels
-from tupi.methods.base import Fit, Method, check_positive, from_shares, initial_values, nearest_shares
+from tupi.inputs.numbers import check_positive
+from tupi.methods.base import Fit, Method, from_shares, initial_values, nearest_shares
 from tupi.methods.sweeps import fit_swept
 
 LAM_GRID = tuple(float(lam) for lam in 10.0 ** np.arange(-1.0, 3.25, 0.5))

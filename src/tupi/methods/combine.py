@@ -17,7 +17,8 @@ from tupi.embedding.graphs import Graph
 from tupi.embedding.joint_graph import graph
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels
-from tupi.methods.base import Fit, Method, check_positive
+from tupi.inputs.numbers import check_positive
+from tupi.methods.base import Fit, Method
 from tupi.methods.coconut import Coconut
 from tupi.methods.tupi import Tupi
 from tupi.runtime.errors import InputError

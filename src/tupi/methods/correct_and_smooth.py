@@ -17,7 +17,8 @@ from tupi.embedding.joint_graph import graph
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.groups import relative_labels
 from tupi.inputs.labels import Labels, Values, relabel, subset
-from tupi.methods.base import Fit, Method, check_positive, initial_values
+from tupi.inputs.numbers import check_positive
+from tupi.methods.base import Fit, Method, initial_values
 from tupi.methods.spreading import best_setting, check_alpha, kernel_blocks, labelled_kernel, tuning_rows
 from tupi.methods.supervised import finished, known_items
 

@@ -22,7 +22,7 @@ from tupi.embedding.relevance import evenly
 from tupi.inputs.new_items import Foreseen, Known, NewItems
 from tupi.inputs.views import View
 from tupi.methods.base import familiarity, usual_distance
-from tupi.runtime.threads import one_blas_thread
+from tupi.runtime.computing import one_blas_thread
 
 FITTED = 5000  # items that the function is fitted to
 PENALTIES = tuple(10.0**k for k in range(-8, 1))  # that are tried, in units of the features' total variance

@@ -14,7 +14,8 @@ from tupi.algorithm.trajectory import Watch
 from tupi.embedding.gaussian import kernel_matrix
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels
-from tupi.methods.base import Fit, Method, check_positive
+from tupi.inputs.numbers import check_positive
+from tupi.methods.base import Fit, Method
 from tupi.methods.supervised import Array, Positions, finished, known_items, predict_all, stacked_views, targets_of
 
 LENGTH_GRID = tuple(2.0 ** (k / 2) for k in range(4, -3, -1))
@@ -118,8 +119,13 @@ def restricted_likelihood(K: Array, f: Array, y: Array, ratios: Sequence[float])
 def solve(K: Array, f: Array, y: Array, ratio: float) -> tuple[float, float, Array]:
     """Return a, b and the coefficients of the kernel's columns."""
     fixed = _fixed(f)
-    factor = scipy.linalg.cho_factor(ratio * K + np.eye(len(y)))
-    solved = scipy.linalg.cho_solve(factor, np.column_stack([fixed, y]))
+    both = np.column_stack([fixed, y])
+    try:
+        factor = scipy.linalg.cho_factor(ratio * K + np.eye(len(y)))
+        solved = scipy.linalg.cho_solve(factor, both)
+    except np.linalg.LinAlgError:  # columns of very different size round distances, and K has negative eigenvalues
+        eigenvalues, vectors = np.linalg.eigh(K)
+        solved = vectors @ ((vectors.T @ both) / (1 + ratio * np.maximum(eigenvalues, 0))[:, None])
     a, b = np.linalg.lstsq(fixed.T @ solved[:, :2], fixed.T @ solved[:, 2], rcond=1e-10)[0]
     return float(a), float(b), ratio * (solved[:, 2] - solved[:, :2] @ np.array([a, b]))
 

@@ -14,7 +14,8 @@ from tupi.algorithm.denoiser import Step
 from tupi.algorithm.trajectory import InMemory, Trajectory, Watch, choose, follow
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels
-from tupi.methods.base import Fit, Method, check_positive
+from tupi.inputs.numbers import check_positive
+from tupi.methods.base import Fit, Method
 from tupi.runtime.errors import InputError
 
 LAM_GRID = (0.1, 0.3, 1.0)

@@ -13,9 +13,9 @@ from tupi.algorithm.trajectory import Watch
 from tupi.embedding.joint_graph import neighbors
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels
-from tupi.methods.base import Fit, Method, check_positive
+from tupi.inputs.numbers import check_positive
+from tupi.methods.base import Fit, Method
 from tupi.methods.sweeps import fit_swept
-from tupi.runtime.errors import InputError
 
 SHARE_GRID = (0.25, 0.5, 0.75, 1.0)
 K_GRID = (15, 5, 30)
@@ -45,9 +45,7 @@ class Knn(Method):
 
     def __post_init__(self) -> None:
         check_positive("n_neighbors", self.n_neighbors, whole=True, least=1)
-        check_positive("share", self.share)
-        if self.share is not None and self.share > 1:
-            raise InputError(f"share: found {self.share!r}; accepted: a number above 0 and at most 1.")
+        check_positive("share", self.share, most=1)
 
     def solutions(self, prepared: Prepared, shares: Sequence[float]) -> Iterator[Array]:
         """Yield the columns for each share; n_neighbors must be set."""

@@ -30,10 +30,10 @@ from tupi.methods.auto.signal import POOL, explained, signal_share
 DOUBTFUL_SHARE = 0.1  # of the error that is taken back where the sign is not clear
 FARTHEST = 40  # steps
 NEIGHBORS = 10  # by which views explain predictions
-Columns = NDArray[np.float64]
+Array = NDArray[np.float64]
 
 
-def compared(prepared: Prepared, f: Columns) -> Columns:
+def compared(prepared: Prepared, f: Array) -> Array:
     """Return columns as they are compared: for rankings normal scores, standardised; else themselves."""
     return standardize(normal_quantiles(f))[0] if prepared.problem.task == "ranking" else f
 
@@ -54,7 +54,7 @@ def reach_of(prepared: Prepared, joint: bool = False) -> float:
     return share * (1.0 - found.kept) * (1.0 - found.explained)
 
 
-def moved(initial: Columns, f: Columns) -> float:
+def moved(initial: Array, f: Array) -> float:
     """Return 1 - corr^2 between columns, on average over those that vary; both are standardised."""
     varying = initial.any(axis=0)
     correlations = np.einsum("ij,ij->j", initial[:, varying], f[:, varying]) / len(f)

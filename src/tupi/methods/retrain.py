@@ -13,8 +13,9 @@ from tupi.algorithm.trajectory import Watch
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.groups import pairs_within
 from tupi.inputs.labels import Labels, Pairs, Values
+from tupi.inputs.numbers import check_positive
 from tupi.judging.folds import Judged, judge_settings
-from tupi.methods.base import Fit, Method, check_positive
+from tupi.methods.base import Fit, Method
 from tupi.methods.supervised import (
     Array,
     KnownItems,
@@ -33,7 +34,7 @@ RANKERS = ("svm", "network")
 NETWORKS = ("small", "paper")
 N_FOLDS = 3  # each takes a network or two
 
-Model: TypeAlias = Callable[[Array], Array]  # from rows of H to scores
+Scorer: TypeAlias = Callable[[Array], Array]  # from rows of H to scores
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +112,7 @@ class Retrain(Method):
             found.append(("network", None))
         return found
 
-    def _train(self, H: Array, labels: Labels, settings: Sequence[tuple[str, float | None]], seed: int) -> list[Model]:
+    def _train(self, H: Array, labels: Labels, settings: Sequence[tuple[str, float | None]], seed: int) -> list[Scorer]:
         """Return a model per setting, trained on the rows of H that the labels mention."""
         Cs = [C for _, C in settings if C is not None]
         models = [_linear(w) for w in rank_svm_path(H, labels, Cs)]
@@ -119,7 +120,7 @@ class Retrain(Method):
             models.append(self._network(H, labels, seed))
         return models
 
-    def _network(self, H: Array, labels: Labels, seed: int) -> Model:
+    def _network(self, H: Array, labels: Labels, seed: int) -> Scorer:
         from tupi.rankers import RankNet, paper_network  # takes long to import
 
         network = paper_network(seed) if self.network == "paper" else RankNet(self.shapes, random_state=seed)
@@ -138,7 +139,7 @@ class Retrain(Method):
         H, c = stacked_views(prepared, known.rows), prepared.f.shape[1]
         Cs = LOGISTIC_GRID if self.C is None else (self.C,)
 
-        def train(some: Labels, Cs: Sequence[float]) -> list[Model]:
+        def train(some: Labels, Cs: Sequence[float]) -> list[Scorer]:
             assert isinstance(some, Values)
             return [_logistic(H[some.index], some.values, C, c) for C in Cs]
 
@@ -156,7 +157,7 @@ class Retrain(Method):
         return finished(prepared, predict_all(prepared, lambda _, H: model(H)), {"C": Cs[best]}, None, (note,), watch)
 
 
-def _linear(w: Array) -> Model:
+def _linear(w: Array) -> Scorer:
     return lambda H: H @ w
 
 
@@ -173,7 +174,7 @@ def _line(judged: Judged, seen: Array, values: Array) -> tuple[float, float]:
     return slope, float(y.mean() - slope * x.mean())
 
 
-def _logistic(H: Array, classes: Array, C: float, n_classes: int) -> Model:
+def _logistic(H: Array, classes: Array, C: float, n_classes: int) -> Scorer:
     from sklearn.linear_model import LogisticRegression  # takes long to import
 
     regression = LogisticRegression(C=C, max_iter=2_000).fit(H, classes)

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from tupi.algorithm.trajectory import Watch
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels, Pairs
+from tupi.inputs.numbers import check_positive
 from tupi.judging.folds import judge_settings
-from tupi.methods.base import Fit, Method, check_positive
+from tupi.methods.base import Fit, Method
 from tupi.methods.supervised import (
     KnownItems,
     finished,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tupi.embedding.anchors import AnchorGraph, Anchors, Near
+from tupi.embedding.anchors import AnchorGraph, Near, Points
 from tupi.inputs.new_items import Known, KnownView
 from tupi.inputs.seen import Seen
 from tupi.inputs.tables import Encoding
@@ -26,7 +26,6 @@ from tupi.methods.explicit import ExplicitModel, KernelFeatures
 
 CLASSES: tuple[Any, ...] = (
     AnchorGraph,
-    Anchors,
     AutoModel,
     Average,
     Blend,
@@ -50,6 +49,7 @@ CLASSES: tuple[Any, ...] = (
     LogPrior,
     Mixture,
     Near,
+    Points,
     Process,
     Scale,
     Seen,
@@ -57,4 +57,4 @@ CLASSES: tuple[Any, ...] = (
     Statistics,
     Units,
 )
-SAVED: dict[str, Any] = {made.__name__: made for made in CLASSES}
+SAVED: dict[str, Any] = {made.__name__: made for made in CLASSES} | {"Anchors": Points}

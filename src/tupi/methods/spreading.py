@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from tupi.embedding.joint_graph import graph
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels, Values, labelled_items, relabel, subset
+from tupi.inputs.numbers import check_positive
 from tupi.judging.folds import judge_settings
-from tupi.methods.base import check_positive
 from tupi.runtime.errors import InputError
 
 TUNING_LABELS = 200  # more would hardly change the choice, and each takes a sparse solve per setting

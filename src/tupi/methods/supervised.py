@@ -48,7 +48,7 @@ class KnownItems:
 
 
 @dataclass(frozen=True, eq=False)
-class Targets:
+class TargetColumns:
     """What least squares are fitted to: one column of standardised values, or one of zeros and ones per class.
 
     Attributes
@@ -64,12 +64,12 @@ class Targets:
     shift: float
 
 
-def targets_of(known: KnownItems, prepared: Prepared) -> Targets:
+def targets_of(known: KnownItems, prepared: Prepared) -> TargetColumns:
     """Return the targets of labels that are values."""
     if prepared.problem.task == "classification":
-        return Targets(np.eye(prepared.f.shape[1])[known.values], 1.0, 0.0)
+        return TargetColumns(np.eye(prepared.f.shape[1])[known.values], 1.0, 0.0)
     columns, scale, shift = standardize(known.values[:, None])
-    return Targets(columns, float(scale[0]), float(shift[0]))
+    return TargetColumns(columns, float(scale[0]), float(shift[0]))
 
 
 def known_items(method: Method, prepared: Prepared, labels: Labels | None, pairs: bool = True) -> KnownItems:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from tupi.algorithm.trajectory import Watch
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels
-from tupi.methods.base import Fit, Method, check_positive
+from tupi.inputs.numbers import check_positive
+from tupi.methods.base import Fit, Method
 from tupi.methods.supervised import Array, Positions, finished, known_items, predict_all, stacked_views, view_columns
-from tupi.runtime.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,9 +45,7 @@ class Trees(Method):
     def __post_init__(self) -> None:
         for name in ("n_estimators", "min_samples_leaf"):
             check_positive(name, getattr(self, name), whole=True, least=1, optional=False)
-        check_positive("max_features", self.max_features)
-        if self.max_features is not None and self.max_features > 1:
-            raise InputError(f"max_features: found {self.max_features!r}; accepted: a number above 0 and at most 1.")
+        check_positive("max_features", self.max_features, most=1)
 
     def fit(self, prepared: Prepared, labels: Labels | None, watch: Watch | None = None) -> Fit:
         """Grow trees on the labels and predict all items."""
@@ -60,7 +58,7 @@ class Trees(Method):
 
         forest = ExtraTreesClassifier(**settings) if classes else ExtraTreesRegressor(**settings)
         X, values = tree_columns(prepared, prepared.f[known.rows], stacked_views(prepared, known.rows)), known.values
-        rows = content_order(X, prepared.f[known.rows], values)
+        rows = training_order(X, prepared.f[known.rows], values)
         # Columns come back sorted by content, row by row.
         _, first, which = np.unique(X[rows], axis=1, return_index=True, return_inverse=True)
         forest.fit(X[np.ix_(rows, first)], values[rows])
@@ -88,7 +86,7 @@ def tree_columns(prepared: Prepared, f: Array, H: Array) -> NDArray[np.float32]:
     return np.hstack([f, H * np.sqrt(len(prepared.problem.views))]).astype(np.float32)
 
 
-def content_order(X: NDArray[np.float32], f: Array, values: Array) -> Positions:
+def training_order(X: NDArray[np.float32], f: Array, values: Array) -> Positions:
     """Return an order of rows by label, prediction and features, whatever the order of columns."""
     H = X.astype(np.float64)
     powers = [np.round(np.sum(H**power, axis=1), 6) for power in (4, 3, 2)]

@@ -23,13 +23,13 @@ from tupi.embedding.gaussian import check_bandwidth, squared_bandwidth
 from tupi.embedding.joint_graph import joint_view
 from tupi.embedding.prepared import Prepared, standardize
 from tupi.inputs.labels import Labels
+from tupi.inputs.numbers import check_positive
 from tupi.inputs.views import View
-from tupi.methods.base import Fit, Method, check_positive, from_shares, nearest_shares
+from tupi.methods.base import Fit, Method, from_shares, nearest_shares
 from tupi.methods.explicit import explicit_model
 from tupi.methods.reach import FARTHEST, compared, moved, reach_of, why_so_far
-from tupi.runtime.compiling import must_compile
+from tupi.runtime.computing import must_compile, threads_for
 from tupi.runtime.errors import InputError, nearest
-from tupi.runtime.threads import threads_for
 
 #: What labels choose from. The paper names no grid: `tupi reproduce readings` compares this one with others.
 LAM_GRID = (0.1, 0.4, 1.5, 6.0)

@@ -21,7 +21,7 @@ from tupi.embedding.prepared import Prepared, silent
 from tupi.embedding.relevance import Relations, evenly
 from tupi.inputs.labels import Labels, Pairs, Values, labelled_items, n_labels, relabel
 from tupi.inputs.problem import Problem, check_taking_part
-from tupi.judging.evidence import MIN_LABELS, Answer, answer_without, gain_over
+from tupi.judging.evidence import MIN_LABELS, Unseen, answer_without, gain_over
 from tupi.judging.folds import label_folds
 from tupi.judging.gain import EXPLAINS, GAIN, Gain, pair_gain
 from tupi.judging.metrics import Metric, metric_of
@@ -52,7 +52,7 @@ class AsJudged:
         Items of the problem, others that are truly lower, and predicted differences.
     """
 
-    answers: Sequence[Answer]
+    answers: Sequence[Unseen]
     pairs: tuple[Positions, Positions, Array] | None = None
 
 
@@ -210,13 +210,27 @@ def _gain_in_pairs(old: AsJudged | None, new: AsJudged | None, problem: Problem)
         first, second, difference = pairs
         keys.append(first * problem.n + second)
         differences.append(difference if one is not None else problem.initial[first] - problem.initial[second])
-    common, here, there = np.intersect1d(keys[0], keys[1], assume_unique=True, return_indices=True)
+    # Raters may compare the same two items: each answer is another one.
+    numbers = [_number_among_equals(key) for key in keys]
+    most = 1 + max(int(number.max(initial=0)) for number in numbers)
+    old_keys, new_keys = (key * most + number for key, number in zip(keys, numbers, strict=True))
+    common, here, there = np.intersect1d(old_keys, new_keys, assume_unique=True, return_indices=True)
     if not len(common):
         return None
+    common //= most
     ends, numbered = np.unique(np.concatenate([common // problem.n, common % problem.n]), return_inverse=True)
     first, second = np.split(numbered.astype(np.int64), 2)
     groups = None if problem.groups is None else problem.groups.numbers[common // problem.n]
     return pair_gain(differences[0][here], differences[1][there], first, second, len(ends), groups)
+
+
+def _number_among_equals(keys: Positions) -> Positions:
+    """Return for each key how many equal ones come before it."""
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    number = np.empty(len(keys), np.int64)
+    number[order] = np.arange(len(keys)) - np.searchsorted(ordered, ordered)
+    return number
 
 
 def explained_shares(prepared: Prepared) -> Array:

@@ -22,7 +22,7 @@ MAX_TEXT = 100  # characters of a rater's name or of a key
 
 
 @dataclass(frozen=True)
-class Answer:
+class PairAnswer:
     """What one person said about two items.
 
     Attributes
@@ -58,7 +58,7 @@ class Told:
     Attributes
     ----------
     key, rater, time
-        As of an `Answer`.
+        As of a `PairAnswer`.
     item : int
         Position of the item.
     value : float, str or None
@@ -77,7 +77,7 @@ class Told:
         return "skip" if self.value is None else "value"
 
 
-Said = Answer | Told
+Said = PairAnswer | Told
 
 
 class AnswerFile:
@@ -190,13 +190,15 @@ class AnswerFile:
         except (KeyError, ValueError, TypeError):
             raise self._unreadable(number) from None
 
-    def _compared(self, entry: dict[str, Any]) -> Answer:
+    def _compared(self, entry: dict[str, Any]) -> PairAnswer:
         left, right = self._position(entry["left"]), self._position(entry["right"])
         verdict = str(entry["answer"])
         if verdict not in VERDICTS or left == right:
             raise ValueError
         drawn = "random" if entry.get("drawn") == "random" else "chosen"
-        return Answer(str(entry["key"]), str(entry["rater"]), left, right, verdict, str(entry.get("time", "")), drawn)
+        return PairAnswer(
+            str(entry["key"]), str(entry["rater"]), left, right, verdict, str(entry.get("time", "")), drawn
+        )
 
     def _told(self, entry: dict[str, Any]) -> Told:
         value = entry["value"]

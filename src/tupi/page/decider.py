@@ -20,10 +20,10 @@ from tupi.methods import make_method
 from tupi.methods.tupi import Tupi
 from tupi.page.fits import decided
 from tupi.page.frames import facts_of, in_words
-from tupi.page.knowledge import NOTHING, Known
+from tupi.page.knowledge import NOTHING, Knowledge
 from tupi.page.lanes import Lane, Piece, Signal
 from tupi.page.looks import Look
-from tupi.page.source import Source
+from tupi.page.source import PageSource
 from tupi.results.report import render
 from tupi.results.result import Denoised
 from tupi.results.summary import summary, verdict
@@ -45,7 +45,7 @@ class Plan:
         A name from `tupi.methods`.
     params : dict
         Its settings, those that differ from the defaults.
-    known : Known
+    known : Knowledge
         The labels that it may use, and those that judge it.
     use : str
         Where they come from: "both", "answers", "file", or "none".
@@ -53,7 +53,7 @@ class Plan:
 
     method: str
     params: dict[str, Any]
-    known: Known
+    known: Knowledge
     use: str
 
 
@@ -65,7 +65,7 @@ class Decision:
     result: Denoised
 
 
-def plan_for(choice: str, use: str, known: Known, look: Look, base: Tupi) -> Plan:
+def plan_for(choice: str, use: str, known: Knowledge, look: Look, base: Tupi) -> Plan:
     """Return the plan for "auto", or for the setting that was found by hand.
 
     Steps of the paper's method that were chosen by hand stay as they are: labels would choose others.
@@ -86,7 +86,7 @@ class Decider:
 
     Parameters
     ----------
-    source : Source
+    source : PageSource
         The data.
     prepared : Prepared
         The same, with views embedded as far as anybody needed them.
@@ -96,7 +96,7 @@ class Decider:
         Told about progress.
     """
 
-    def __init__(self, source: Source, prepared: Prepared, names: list[str] | None, signal: Signal) -> None:
+    def __init__(self, source: PageSource, prepared: Prepared, names: list[str] | None, signal: Signal) -> None:
         self._prepared = prepared
         self._source, self._names, self._signal = source, names, signal
         self._lock = threading.Lock()

@@ -22,7 +22,7 @@ from tupi.judging.metrics import metric_of
 from tupi.methods.tupi import LAM_GRID, SIGMA_W2_GRID, Tupi
 from tupi.page.fits import Fits, Found, with_evidence
 from tupi.page.frames import encode, in_words
-from tupi.page.knowledge import NOTHING, Known
+from tupi.page.knowledge import NOTHING, Knowledge
 from tupi.page.lanes import Lane, Piece, Signal
 from tupi.page.looks import LAMS, LAST, WIDTHS, Look, columns_of
 from tupi.page.trails import Trails
@@ -30,6 +30,7 @@ from tupi.runtime.errors import InputError
 from tupi.runtime.json_values import finite, numbers
 
 PAUSE = 0.4  # seconds without a move before anything is computed ahead
+PATIENCE = 2.0  # seconds after which the rest of what somebody looks at is computed, whatever else there is to do
 CANDIDATE_STEPS = 8  # how far settings are followed that only help to choose questions and to judge
 MAP_STEPS = 8  # of each setting in the map; a longer search would find a better step by chance
 Array = NDArray[np.float64]
@@ -61,6 +62,7 @@ class Explorer:
         self.trails, self.base, self.signal, self.lams, self.widths = trails, base, signal, lams, widths
         self.prepared = trails.prepared
         self._looks: OrderedDict[str, Look] = OrderedDict()
+        self._since: dict[str, float] = {}  # when each client came to look at it
         self._mapped: Look | None = None  # the look whose map of settings somebody saw last
         self._known = NOTHING
         self._among: tuple[NDArray[np.int64], Labels] | None = None  # the labelled items, and labels by their places
@@ -84,6 +86,7 @@ class Explorer:
         """End the threads."""
         with self._lock:
             self._looks.clear()
+            self._since.clear()
             self._candidates, self._mapped = [], None
         self._steps_lane.close()
         self._fits_lane.close()
@@ -92,7 +95,7 @@ class Explorer:
         self.doing = sentence
         self.signal.changed()
 
-    def set_known(self, known: Known) -> None:
+    def set_known(self, known: Knowledge) -> None:
         """Judge by other labels from now on."""
         with self._lock:
             self._known, self._labels_version = known, self._labels_version + 1
@@ -110,7 +113,7 @@ class Explorer:
         with self._lock:
             self._looks[client] = look
             self._looks.move_to_end(client)
-            self._moved = time.monotonic()
+            self._since[client] = self._moved = time.monotonic()
             self._wanted[look.method] = self._labels_version
             if self._fitted_to(look.method) != self._labels_version:
                 self._found.pop(look.method, None)
@@ -124,7 +127,7 @@ class Explorer:
         """Forget a client, unless it looks at something else already."""
         with self._lock:
             if self._looks.get(client) == look:
-                del self._looks[client]
+                del self._looks[client], self._since[client]
 
     def follow_candidates(self, kernel: str) -> list[Tupi]:
         """Have the settings computed that `Tupi` would try with labels, when nothing else is to do; return them."""
@@ -264,6 +267,10 @@ class Explorer:
             for setting, t in ((look.setting(self.base), look.t) for look in looks):
                 if self._can_advance(setting, t):
                     return lambda: self._advance(setting)
+            for client, look in self._looks.items():  # where many people move and answer it is never quiet
+                late = self._since[client] < time.monotonic() - PATIENCE
+                if late and look.has_steps and self._can_advance(setting := look.setting(self.base), LAST):
+                    return partial(self._advance, setting, n_threads=1)
             # Whoever moves a slider moves it again soon: a step that nobody waits for would be in the way.
             quiet = self._moved + PAUSE - time.monotonic()
             if quiet > 0:
@@ -340,7 +347,7 @@ class Explorer:
             self._say("")
             self._wake()
 
-    def _fit(self, method: str, known: Known, version: int) -> None:
+    def _fit(self, method: str, known: Knowledge, version: int) -> None:
         found: Found | str = ""
         self._say(f"Fitting {method}")
         try:

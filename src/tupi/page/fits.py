@@ -16,7 +16,7 @@ from tupi.judging.evidence import Evidence
 from tupi.methods import make_method
 from tupi.methods.base import Fit, Method
 from tupi.page.judging import joined, judge_answers
-from tupi.page.knowledge import Known, thinned
+from tupi.page.knowledge import Knowledge, thinned
 from tupi.page.trails import Relabelled
 from tupi.results.result import Denoised
 from tupi.runtime.system import give_memory_back
@@ -32,14 +32,14 @@ class Found:
     ----------
     result : Denoised
         The result, with its evidence as soon as that is known.
-    known : Known
+    known : Knowledge
         The labels that it was told.
     judged : bool
         Whether the labels were asked what they say of it.
     """
 
     result: Denoised
-    known: Known
+    known: Knowledge
     judged: bool
 
 
@@ -64,10 +64,10 @@ class Fits:
         self.metric: str | None = None
         self._lock = threading.Lock()
         self._locks: dict[tuple[str, str], threading.Lock] = {}
-        self._kept: dict[tuple[str, str], tuple[Known, Any]] = {}
+        self._kept: dict[tuple[str, str], tuple[Knowledge, Any]] = {}
         self.computing = 0  # how many things somebody waits for
 
-    def result(self, name: str, known: Known) -> Denoised:
+    def result(self, name: str, known: Knowledge) -> Denoised:
         """Return what a method makes of what is known.
 
         With answers it has no evidence: those about pairs that were chosen for being hard must not judge.
@@ -75,7 +75,7 @@ class Fits:
         found: Denoised = self._once("result", name, known, lambda: self._denoise(name, known))
         return found
 
-    def evidence(self, name: str, known: Known) -> Evidence | None:
+    def evidence(self, name: str, known: Knowledge) -> Evidence | None:
         """Return what the labels say of it; of answers about pairs only those about random ones are asked."""
         result = self.result(name, known)
         if not known.n_answers:
@@ -83,7 +83,7 @@ class Fits:
         found: Evidence = self._once("evidence", name, known, lambda: self._judge(name, known, result))
         return found
 
-    def worth(self, name: str, known: Known, asked: bool) -> pd.DataFrame | None:
+    def worth(self, name: str, known: Knowledge, asked: bool) -> pd.DataFrame | None:
         """Return what each view is worth, see `Denoised.view_gains`; None if that takes long and nobody asked.
 
         With answers about pairs, a fit to those that were drawn at random, and to values of a file, tells it: the
@@ -95,25 +95,25 @@ class Fits:
             return None
         if known.n_answers:
             labels = known.judges if known.implied is None else joined(known.judges, known.implied)
-            judges = Known(labels, words=known.words)
+            judges = Knowledge(labels, words=known.words)
             result = self._once("random", name, known, lambda: self._denoise(name, judges))
         return result.view_gains
 
-    def _denoise(self, name: str, known: Known) -> Denoised:
+    def _denoise(self, name: str, known: Knowledge) -> Denoised:
         metric = self.metric if isinstance(known.labels, Values) else None
         result = denoise_prepared(self._relabelled(known), make_method(name, {}), metric=metric)
         return with_evidence(result, None) if known.n_answers else result
 
-    def _judge(self, name: str, known: Known, result: Denoised) -> Evidence:
+    def _judge(self, name: str, known: Knowledge, result: Denoised) -> Evidence:
         fit = fit_of(result)
         if fit is None or fit.left_out_pairs is None:
             known = thinned(known, MOST_JUDGED, self._prepared.random_state)
         return judge_answers(make_method(name, {}), self._relabelled(known), known, result.changed, fit)
 
-    def _relabelled(self, known: Known) -> Relabelled:
+    def _relabelled(self, known: Knowledge) -> Relabelled:
         return Relabelled(self._prepared, known.labels)
 
-    def _once(self, kind: str, name: str, known: Known, compute: Any) -> Any:
+    def _once(self, kind: str, name: str, known: Knowledge, compute: Any) -> Any:
         """Return what was computed of these labels; of earlier ones nothing is kept."""
         key = kind, name
         with self._lock:
@@ -138,7 +138,7 @@ class Fits:
 def decided(
     prepared: Prepared,
     method: Method,
-    known: Known,
+    known: Knowledge,
     watch: Watch | None = None,
     progress: Progress | None = None,
     metric: str | None = None,

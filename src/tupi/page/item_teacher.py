@@ -11,7 +11,7 @@ import numpy as np
 from tupi.inputs.labels import Labels, Values
 from tupi.inputs.numbers import MAGNITUDES
 from tupi.page.answers import Said, Told
-from tupi.page.knowledge import Counted, ItemTally, Known, known_of_items
+from tupi.page.knowledge import Counted, ItemTally, Knowledge, known_of_items
 from tupi.page.teacher import Question, Teacher
 from tupi.runtime.errors import InputError
 
@@ -28,7 +28,7 @@ class ItemTeacher(Teacher):
     def _of(self, said: Sequence[Any]) -> Any:
         """Return the label that several raters' answers about one item make; None if they say nothing."""
 
-    def _told(self, given: Labels | None, tally: Counted) -> Known:
+    def _told(self, given: Labels | None, tally: Counted) -> Knowledge:
         assert isinstance(tally, ItemTally)
         assert given is None or isinstance(given, Values)
         found = {item: self._of(list(said.values())) for item, said in tally.said.items()}

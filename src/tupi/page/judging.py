@@ -18,7 +18,7 @@ from tupi.judging.folds import Fold
 from tupi.judging.gain import pair_gain
 from tupi.judging.metrics import COMPARISONS, ranked_right
 from tupi.methods.base import Fit, Method
-from tupi.page.knowledge import Known
+from tupi.page.knowledge import Knowledge
 
 METRIC = COMPARISONS.name
 N_FOLDS = 10
@@ -27,7 +27,9 @@ PSEUDO = 2.0  # answers added for the interval: half a one of each kind, right o
 Array = NDArray[np.float64]
 
 
-def judge_answers(method: Method, prepared: Prepared, known: Known, changed: bool, fit: Fit | None = None) -> Evidence:
+def judge_answers(
+    method: Method, prepared: Prepared, known: Knowledge, changed: bool, fit: Fit | None = None
+) -> Evidence:
     """Return what the answers about random pairs, and the values of a file, say of a method's gain.
 
     Parameters
@@ -36,7 +38,7 @@ def judge_answers(method: Method, prepared: Prepared, known: Known, changed: boo
         The method, as it is shown.
     prepared : Prepared
         The problem with all labels.
-    known : Known
+    known : Knowledge
         The labels, and which answers judge.
     changed : bool
         Whether the method's predictions with all labels differ from the initial ones.
@@ -92,7 +94,7 @@ def joined(pairs: Pairs | None, implied: Pairs) -> Pairs:
     return Pairs(*ends, groups=groups)
 
 
-def _of_values(before: Array, after: Array, used: Pairs, known: Known, n_random: int) -> Evidence:
+def _of_values(before: Array, after: Array, used: Pairs, known: Knowledge, n_random: int) -> Evidence:
     """Return what the pairs of labelled items say, with those of the random answers among them.
 
     The interval is that of `tupi.judging.evidence.stated`, as it was before anybody answered: pairs of the same items
@@ -162,7 +164,7 @@ def _share_interval(right: float, k: int) -> tuple[float, float]:
     return float(centre - half), float(centre + half)
 
 
-def _folds(prepared: Prepared, known: Known, pairs: Pairs) -> Iterator[Fold]:
+def _folds(prepared: Prepared, known: Knowledge, pairs: Pairs) -> Iterator[Fold]:
     """Yield some pairs that judge, each time with the labels about other items; folds without such are skipped."""
     order = np.random.default_rng(prepared.random_state).permutation(len(pairs.higher))
     for held in np.array_split(order, min(N_FOLDS, len(order))):

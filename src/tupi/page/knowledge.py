@@ -18,7 +18,7 @@ import numpy as np
 from tupi.inputs.groups import Groups, pairs_within
 from tupi.inputs.labels import Labels, Pairs, Values, entries, ranks_something
 from tupi.judging.evidence import amount, counted
-from tupi.page.answers import Answer, Said, Told
+from tupi.page.answers import PairAnswer, Said, Told
 
 SIGNS = {"left": 1, "right": -1, "equal": 0}
 Votes = dict[tuple[int, int], int]
@@ -94,7 +94,7 @@ class Tally(Counted):
         super().__init__(answers)
 
     def _add(self, answer: Said) -> None:
-        assert isinstance(answer, Answer)
+        assert isinstance(answer, PairAnswer)
         pair = min(answer.left, answer.right), max(answer.left, answer.right)
         if answer.verdict not in SIGNS:
             self.skipped[answer.rater].add(pair)
@@ -142,7 +142,7 @@ class ItemTally(Counted):
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class Knowledge:
     """What a method may be fitted to, and what may judge it.
 
     Attributes
@@ -171,12 +171,12 @@ class Known:
     n_values: int = 0
 
 
-NOTHING = Known(None)
+NOTHING = Knowledge(None)
 
 
 def known_from(
-    given: Labels | None, answers: Sequence[Answer] | Tally, random_state: int = 0, groups: Groups | None = None
-) -> Known:
+    given: Labels | None, answers: Sequence[PairAnswer] | Tally, random_state: int = 0, groups: Groups | None = None
+) -> Knowledge:
     """Return what is known from labels that were given and from answers about pairs, which are within groups."""
     tally = answers if isinstance(answers, Tally) else Tally(answers)
     pairs = as_pairs(tally.votes)
@@ -193,16 +193,16 @@ def known_from(
         judges, implied = (
             None if one is None else replace(one, groups=groups.numbers[one.higher]) for one in (judges, implied)
         )
-    return Known(labels, judges, n_answers, " and ".join(words) or NOTHING.words, implied, n_values)
+    return Knowledge(labels, judges, n_answers, " and ".join(words) or NOTHING.words, implied, n_values)
 
 
-def known_of_items(given: Values | None, answered: Mapping[int, Any]) -> Known:
+def known_of_items(given: Values | None, answered: Mapping[int, Any]) -> Knowledge:
     """Return what is known from labels that were given and from answers about single items, which take their place.
 
     Items that are asked about are drawn at random, so all of these labels may judge, as any others.
     """
     if not answered:
-        return NOTHING if given is None else Known(given, words=counted(given))
+        return NOTHING if given is None else Knowledge(given, words=counted(given))
     index = np.fromiter(answered, np.int64, len(answered))
     values = np.array([*answered.values()])
     words = [amount(len(index), "answer")]
@@ -211,10 +211,10 @@ def known_of_items(given: Values | None, answered: Mapping[int, Any]) -> Known:
         index, values = np.concatenate([given.index[old], index]), np.concatenate([given.values[old], values])
         words.insert(0, counted(given))
     labels = Values(index, values)
-    return Known(labels if ranks_something(labels) else None, words=" and ".join(words))
+    return Knowledge(labels if ranks_something(labels) else None, words=" and ".join(words))
 
 
-def thinned(known: Known, most: int, random_state: int = 0) -> Known:
+def thinned(known: Knowledge, most: int, random_state: int = 0) -> Knowledge:
     """Return what is known with at most so many comparisons, drawn at random; what judges is among them."""
     labels, judges = known.labels, known.judges
     if not isinstance(labels, Pairs) or len(labels.higher) <= most:

@@ -9,9 +9,9 @@ import numpy as np
 from tupi.inputs.labels import Labels, n_labels
 from tupi.judging.metrics import metric_of
 from tupi.methods.tupi import Tupi
-from tupi.page.answers import VERDICTS, Answer, Said
+from tupi.page.answers import VERDICTS, PairAnswer, Said
 from tupi.page.explorer import CANDIDATE_STEPS
-from tupi.page.knowledge import Counted, Known, Tally, known_from
+from tupi.page.knowledge import Counted, Knowledge, Tally, known_from
 from tupi.page.pairs import AllPairs, candidate_weights, next_pair, random_pair
 from tupi.page.teacher import Question, Teacher
 
@@ -41,7 +41,7 @@ class PairTeacher(Teacher):
     def _empty(self) -> Tally:
         return Tally()
 
-    def _told(self, given: Labels | None, tally: Counted) -> Known:
+    def _told(self, given: Labels | None, tally: Counted) -> Knowledge:
         assert isinstance(tally, Tally)
         prepared = self._explorer.prepared
         return known_from(given, tally, prepared.random_state, prepared.problem.groups)
@@ -101,8 +101,8 @@ class PairTeacher(Teacher):
             if asked is not None and asked.items not in ((left, right), (right, left)):
                 asked = None
         drawn = "chosen" if asked is None else asked.drawn
-        self._save(Answer(key, rater, left, right, verdict, drawn=drawn), asked)
+        self._save(PairAnswer(key, rater, left, right, verdict, drawn=drawn), asked)
 
     def _again(self, undone: Said) -> Question:
-        assert isinstance(undone, Answer)
+        assert isinstance(undone, PairAnswer)
         return Question((undone.left, undone.right), undone.drawn)

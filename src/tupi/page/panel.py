@@ -10,7 +10,7 @@ import pandas as pd
 from tupi.inputs.labels import Labels, Pairs
 from tupi.methods.supervised import CACHED_ENTRIES, stacked_views
 from tupi.page.explorer import Explorer
-from tupi.page.source import Source
+from tupi.page.source import PageSource
 from tupi.results.reasons import Reasons
 from tupi.runtime.errors import InputError
 from tupi.runtime.json_values import plain
@@ -25,7 +25,7 @@ class Panel:
 
     Parameters
     ----------
-    source : Source
+    source : PageSource
         The data, with titles and facts.
     explorer : Explorer
         Knows what methods made of them.
@@ -33,7 +33,7 @@ class Panel:
         The items' ids.
     """
 
-    def __init__(self, source: Source, explorer: Explorer, names: list[str] | None) -> None:
+    def __init__(self, source: PageSource, explorer: Explorer, names: list[str] | None) -> None:
         self._source, self._explorer, self._names = source, explorer, names
         self._problem = explorer.prepared.problem
 
@@ -65,12 +65,15 @@ class Panel:
             What is known so far.
         """
         item, found = self.item(position), self._explorer.found(method)
-        reasons = None
+        told = None
         if found is not None and found[1].result.origin is not None:
             reasons = found[1].result.origin.reasons(position)
+            compared = isinstance(found[1].known.labels, Pairs)  # those that the method was given
+            told = None if reasons is None else self._told(reasons) | {"compared": compared}
         return item | {
             "label": self._label(position, labels),
-            "reasons": None if reasons is None else self._told(reasons),
+            "compared": isinstance(labels, Pairs),
+            "reasons": told,
             "alike": [{"label": self._label(one, labels)} | self.item(one) for one in self.alike(position)],
         }
 
@@ -80,7 +83,7 @@ class Panel:
             return None
         if isinstance(labels, Pairs):
             above, below = (int(np.sum(side == position)) for side in (labels.higher, labels.lower))
-            return f"above {above}, below {below} in comparisons" if above + below else None
+            return f"above {above} and below {below} others, by comparisons" if above + below else None
         if not (there := np.flatnonzero(labels.index == position)).size:
             return None
         value = labels.values[there[0]]

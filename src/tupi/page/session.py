@@ -27,14 +27,14 @@ from tupi.page.lanes import Signal
 from tupi.page.looks import LAMS, LAST, WIDTHS, Look, columns_of
 from tupi.page.pair_teacher import PairTeacher
 from tupi.page.panel import Panel
-from tupi.page.source import Source
+from tupi.page.source import PageSource
 from tupi.page.trails import MEMORY, Locked, Trails
 from tupi.results import plots
 from tupi.results.result import Denoised
 from tupi.results.summary import MEANINGS, verdict, worth_of
+from tupi.runtime.computing import one_blas_thread
 from tupi.runtime.errors import InputError
 from tupi.runtime.json_values import plain
-from tupi.runtime.threads import one_blas_thread
 
 # Without labels nothing can be tuned, and diffusion kernels are the ones that rarely do harm at fixed settings. On many
 # items they take minutes, which is too long for a first look.
@@ -47,7 +47,7 @@ class Session:
 
     Parameters
     ----------
-    source : Source
+    source : PageSource
         The data.
     answers : path
         The append-only file of answers.
@@ -63,7 +63,7 @@ class Session:
 
     def __init__(
         self,
-        source: Source,
+        source: PageSource,
         answers: str | Path,
         base: Tupi | None = None,
         first: Look | None = None,

@@ -27,7 +27,7 @@ TITLES = (
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class PageSource:
     """The data of one page.
 
     Attributes
@@ -102,12 +102,11 @@ class Source:
         settings = "" if metric is None else f"\n    metric={metric!r},"
         settings += "".join(f"\n    {name}={value!r}," for name, value in params.items())
         return (
-            "import tupi\nfrom tupi.inputs.files import read_inputs\nfrom tupi.results.writing import write_result\n\n"
-            f"inputs = read_inputs({listed}\n)\n"
+            f"import tupi\n\ninputs = tupi.read_inputs({listed}\n)\n"
             "result = tupi.denoise(\n    inputs.predictions,\n    inputs.features,\n    inputs.labels,\n"
             f"    method={method!r},\n    task={self.task!r},{groups}\n    random_state={self.random_state},\n"
             f"    impute={self.impute!r},{settings}\n)\n"
-            'write_result(result, "better.csv")\n'
+            'result.write("better.csv")\n'
         )
 
     def command(self, labels: str | None, method: str, params: Mapping[str, Any], metric: str | None = None) -> str:
@@ -149,7 +148,7 @@ def read_source(
     images: str | Path | None = None,
     image_column: str | None = None,
     title_column: str | None = None,
-) -> Source:
+) -> PageSource:
     """Read the files of a page.
 
     Parameters
@@ -185,7 +184,7 @@ def read_source(
     others = [] if table is None else [column for column in table.columns if column not in used]
     title = title_column or next((column for column in others if str(column).lower() in TITLES), None)
     others = [column for column in others if column != title][:MAX_FACTS]
-    return Source(
+    return PageSource(
         inputs.predictions,
         inputs.features,
         inputs.labels,

@@ -16,7 +16,7 @@ from tupi.judging.evidence import Evidence
 from tupi.page.answers import AnswerFile, Said
 from tupi.page.explorer import Explorer
 from tupi.page.frames import facts_of
-from tupi.page.knowledge import NOTHING, Counted, Known
+from tupi.page.knowledge import NOTHING, Counted, Knowledge
 from tupi.page.lanes import Lane, Piece, Signal
 from tupi.results.result import Denoised
 
@@ -57,13 +57,13 @@ class Teacher(ABC):
         explorer: Explorer,
         labels: Labels | None,
         signal: Signal,
-        changed: Callable[[Known], None],
+        changed: Callable[[Knowledge], None],
     ) -> None:
         self.file, self._explorer, self._known = file, explorer, labels
         self._signal, self._changed = signal, changed
         self._pending: dict[str, Question] = {}
         self._tally = self._empty()
-        self._found: dict[str, Known] = {}  # what the latest answers say, by which labels are used
+        self._found: dict[str, Knowledge] = {}  # what the latest answers say, by which labels are used
         self._version = -1  # of the answers that were counted
         self._lock = threading.RLock()
         self._evidence: Evidence | None = None
@@ -79,7 +79,7 @@ class Teacher(ABC):
         """Return a tally of no answers."""
 
     @abstractmethod
-    def _told(self, given: Labels | None, tally: Counted) -> Known:
+    def _told(self, given: Labels | None, tally: Counted) -> Knowledge:
         """Return what is known from labels that were given and from answers."""
 
     @abstractmethod
@@ -92,7 +92,7 @@ class Teacher(ABC):
         self._lane.close()
         self.file.close()
 
-    def known(self, use: str = "both") -> Known:
+    def known(self, use: str = "both") -> Knowledge:
         """Return what is known from the file, from the answers, from both together, or nothing ("none")."""
         if use == "none":
             return NOTHING

@@ -14,7 +14,7 @@ from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels
 from tupi.inputs.problem import Problem
 from tupi.methods.tupi import Tupi
-from tupi.runtime.threads import threads_for
+from tupi.runtime.computing import threads_for
 
 MEMORY = 512 * 2**20  # bytes of steps
 # What methods keep that depends on predictions and views alone. Engines do, too, but each serves one thread at a time.

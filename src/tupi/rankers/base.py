@@ -14,7 +14,7 @@ from tupi.runtime.errors import InputError
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Split = tuple[Floats, Targets, Floats, Targets]  # what trains, and what judges
+TrainAndJudge = tuple[Floats, Targets, Floats, Targets]  # what trains, and what judges
 
 
 def standardiser(X: Floats) -> StandardScaler:
@@ -98,7 +98,7 @@ class ValidatedRanker(Ranker):
         return features, check_targets(len(features), y_val, pairs_val, "_val")
 
 
-def without(held_out: Integers, X: Floats, targets: Targets) -> Split | None:
+def without(held_out: Integers, X: Floats, targets: Targets) -> TrainAndJudge | None:
     """Return features and targets without some items, and those of these items; None if either has no pair left."""
     mask = np.zeros(len(X), dtype=bool)
     mask[held_out] = True

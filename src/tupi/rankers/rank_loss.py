@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.runtime.compiling import compiled
+from tupi.runtime.computing import compiled
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.rankers.base import Split, ValidatedRanker, standardiser, without
+from tupi.rankers.base import TrainAndJudge, ValidatedRanker, standardiser, without
 from tupi.rankers.targets import Targets
 from tupi.runtime.errors import InputError
 
@@ -143,7 +143,7 @@ class RankNet(ValidatedRanker):
     def _inputs(self, torch: ModuleType, X: Floats) -> Any:
         return torch.from_numpy(self.scaler_.transform(X).astype(np.float32))
 
-    def _held_out(self, X: Floats, targets: Targets) -> Split:
+    def _held_out(self, X: Floats, targets: Targets) -> TrainAndJudge:
         n_labelled = len(targets.labelled)
         n_held = max(2, round(self.validation_fraction * n_labelled))
         split = without(targets.hold_out(np.random.default_rng(self.random_state), n_held), X, targets)

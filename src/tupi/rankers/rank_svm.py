@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from tupi.embedding.graphs import conjugate_gradients
-from tupi.rankers.base import Ranker, Split, ValidatedRanker, standardiser, without
+from tupi.rankers.base import Ranker, TrainAndJudge, ValidatedRanker, standardiser, without
 from tupi.rankers.rank_loss import RankLoss
 from tupi.rankers.targets import Targets
 from tupi.runtime.errors import InputError
@@ -216,7 +216,7 @@ class RankSVMCV(ValidatedRanker, _LinearRanker):
         self.C_ = float(C_grid[best])
         return self._solve(features, targets, self.C_)
 
-    def _folds(self, X: Floats, targets: Targets) -> list[Split]:
+    def _folds(self, X: Floats, targets: Targets) -> list[TrainAndJudge]:
         n_labelled = len(targets.labelled)
         if not isinstance(self.cv, Integral) or not 2 <= self.cv <= n_labelled:
             raise InputError(f"cv must be from 2 to the {n_labelled} labelled items: found {self.cv!r}.")

@@ -70,7 +70,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Trial:
+class CaseResult:
     """One view taken as the predictor's own, and all others as features that it never saw.
 
     Attributes
@@ -105,7 +105,7 @@ class Demo:
 
     Attributes
     ----------
-    trials : tuple of Trial
+    trials : tuple of CaseResult
         One per view.
     n_items, n_judging : int
         How many items there are, and how many of them judge.
@@ -115,7 +115,7 @@ class Demo:
         The same as the shown trial, from the files, as a command to type.
     """
 
-    trials: tuple[Trial, ...]
+    trials: tuple[CaseResult, ...]
     n_items: int
     n_judging: int
     files: dict[str, Path]
@@ -191,7 +191,7 @@ def run_demo(
     return demo
 
 
-def _trial(case: Case, progress: Progress, callback: Watch | None) -> Trial:
+def _trial(case: Case, progress: Progress, callback: Watch | None) -> CaseResult:
     """Denoise the scores of a ranker with the views that it never saw, and judge them."""
     result = denoise(
         pd.Series(case.predictions, index=pd.RangeIndex(len(case.predictions), name="id")),
@@ -203,7 +203,7 @@ def _trial(case: Case, progress: Progress, callback: Watch | None) -> Trial:
     )
     assert isinstance(result, Denoised)  # arrays are denoised in memory
     before, after = (pairwise_accuracy(scores, case.unused) for scores in (case.predictions, result.predictions))
-    return Trial(case, before, after, result)
+    return CaseResult(case, before, after, result)
 
 
 def _command(files: InputFiles, out: Path) -> str:

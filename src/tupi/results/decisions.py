@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.inputs.classes import collapse, convention
+from tupi.inputs.numbers import check_positive
 from tupi.results.outcome import Outcome
 from tupi.runtime.errors import InputError
 
@@ -44,9 +45,7 @@ class Decisions:
 def decide(result: Outcome, cost_fp: float, cost_fn: float) -> Decisions:
     """Return the decisions that cost least, see `tupi.Denoised.decide`."""
     for name, cost in (("cost_fp", cost_fp), ("cost_fn", cost_fn)):
-        is_number = isinstance(cost, (int, float, np.integer, np.floating)) and not isinstance(cost, bool)
-        if not is_number or not np.isfinite(cost) or cost <= 0:
-            raise InputError(f"{name}: found {cost!r}; accepted: a number above 0.")
+        check_positive(name, cost, optional=False)
     p, classes = _probabilities(result)
     cost_fp, cost_fn = float(cost_fp), float(cost_fn)
     threshold = 1.0 / (1.0 + cost_fn / cost_fp)  # the sum of two large costs may be no number

@@ -58,24 +58,19 @@ class Origin(Protocol):
         """Whether it takes no more than a few times as long as the result took."""
 
 
-class WhenAsked:
-    """A field that may be given as a function, which is called when somebody first looks at the field."""
+def when_asked(place: str) -> property:
+    """Return a field that may be given as a function, which is called when somebody first looks at the field.
 
-    def __init__(self, place: str) -> None:
-        self.place = place
+    The value, or the function that gives it, is kept under another name.
+    """
 
-    def __get__(self, outcome: Any, kind: type) -> Any:
-        """Return the value."""
-        if outcome is None:
-            return self
+    def look(outcome: Any) -> Any:
         kept = vars(outcome)
-        if callable(kept[self.place]):
-            kept[self.place] = kept[self.place]()
-        return kept[self.place]
+        if callable(kept[place]):
+            kept[place] = kept[place]()
+        return kept[place]
 
-    def __set__(self, outcome: Any, value: Any) -> None:
-        """Keep the value, or the function that gives it."""
-        vars(outcome)[self.place] = value
+    return property(look, lambda outcome, value: vars(outcome).update({place: value}))
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +159,7 @@ class Outcome:
 
 
 for name in WHEN_ASKED:  # here, so that the fields have no default, or keep theirs
-    setattr(Outcome, name, WhenAsked(f"_{name}"))
+    setattr(Outcome, name, when_asked(f"_{name}"))
 
 
 def without_items(outcome: Outcome) -> Outcome:

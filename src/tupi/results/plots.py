@@ -1,12 +1,13 @@
 """Figures of a result as plain plotly dictionaries, which the report and the page draw alike.
 
-Nothing here needs plotly: its script draws ``figure["data"]`` and ``figure["layout"]`` under `CONFIG`. Backgrounds and
-inks are left to whoever draws, so that a figure suits light and dark. Each figure carries its text alternative in
-``figure["layout"]["meta"]["alt"]``.
+Nothing here needs plotly but `draw`, for notebooks: its script draws ``figure["data"]`` and ``figure["layout"]`` under
+`CONFIG`. Backgrounds and inks are left to whoever draws, so that a figure suits light and dark. Each figure carries its
+text alternative in ``figure["layout"]["meta"]["alt"]``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html import escape
 from typing import Any, TypeAlias
 
@@ -18,6 +19,7 @@ from tupi.judging.catalogue import axis_of, words_of
 from tupi.judging.evidence import Evidence
 from tupi.results.outcome import Outcome
 from tupi.results.readable import shortened, three_decimals
+from tupi.runtime.errors import InputError
 from tupi.runtime.json_values import numbers
 
 Figure: TypeAlias = dict[str, Any]
@@ -336,3 +338,41 @@ def _odd_at_least(width: float) -> int:
 def _label(text: str, longest: int = 24) -> str:
     """Return text that plotly shows as it is: shortened, and free of what it would take for markup."""
     return escape(shortened(text, longest), quote=False)
+
+
+def figures_of(result: Outcome) -> dict[str, Callable[[], Figure]]:
+    """Return the figures that a result has, by the names that the report gives them."""
+    found: dict[str, Callable[[], Figure]] = {}
+    evidence = result.evidence
+    if evidence is not None and evidence.low == evidence.low:  # NaN if too few labels judge
+        found["gain"] = lambda: gain_interval(evidence)
+    if result.initial.ndim == 1:
+        found["scatter"] = lambda: score_scatter(result)
+        found["changes"] = lambda: change_histogram(result)
+    else:
+        found["classes"] = lambda: class_matrix(result)
+    found["hsic"] = lambda: dependence_bars(result)
+    found["weights"] = lambda: weight_lines(result)
+    return found
+
+
+def draw(result: Outcome, name: str) -> Any:
+    """Return a figure of plotly, which a notebook shows.
+
+    Parameters
+    ----------
+    result : Outcome
+        What to draw.
+    name : str
+        Which figure.
+    """
+    try:
+        from plotly.graph_objects import Figure as Drawn
+    except ImportError:
+        raise ImportError('Figures need plotly: run `pip install "tupi[report]"`.') from None
+    if not len(result.initial):
+        raise InputError("plot: found a result that was saved without its items; accepted: one with items.")
+    known = figures_of(result)
+    if name not in known:
+        raise InputError(f"name: found {name!r}; accepted for this result: {', '.join(map(repr, known))}.")
+    return Drawn(known[name]())

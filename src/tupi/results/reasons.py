@@ -70,7 +70,9 @@ class Reasons:
             return f"{moved}."
         item, label, _, pull = (self.neighbours[name].tolist()[0] for name in self.neighbours)
         answers = isinstance(label, str) and label.startswith("above ")
-        known = f"{label} in comparisons" if answers else f"with label {_label(label)}"
+        known = (
+            f"which comparisons put {label.replace(', ', ' and ')} others" if answers else f"with label {_label(label)}"
+        )
         pulled = fixed(pull, decimals, "+")
         return f"{moved}. The nearest labelled item is {shortened(str(item))}, {known}; it pulled by {pulled}."
 

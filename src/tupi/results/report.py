@@ -34,13 +34,13 @@ N_CLASS_CHANGES = 10
 N_SUGGESTED = 10
 LEAST_STEPS = 3  # two points make no line worth drawing
 
-Origin = Sequence[tuple[str, str]]
+Facts = Sequence[tuple[str, str]]
 
 # The browser itself then refuses to fetch anything: whatever a report shows is inside its file.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:"
 
 
-def write_report(result: Outcome, path: Path, origin: Origin = ()) -> Path:
+def write_report(result: Outcome, path: Path, origin: Facts = ()) -> Path:
     """Write a self-contained HTML report, whole or not at all, and return its path.
 
     Parameters
@@ -63,7 +63,7 @@ def write_report(result: Outcome, path: Path, origin: Origin = ()) -> Path:
     return write_atomically(path, render(result, origin).encode("utf-8", "backslashreplace"))
 
 
-def render(result: Outcome, origin: Origin = ()) -> str:
+def render(result: Outcome, origin: Facts = ()) -> str:
     """Return the report as HTML text."""
     worth = _worth(result)  # first, since sentences tell it if it is known
     sections = (
@@ -376,7 +376,7 @@ def _with_reasons(result: Outcome, items: NDArray[np.int64], caption: str, colum
     return paragraphs(said) * bool(said) + table(caption, tuple(columns), rows, n_text, text=("main reasons",))
 
 
-def _settings(result: Outcome, origin: Origin) -> str:
+def _settings(result: Outcome, origin: Facts) -> str:
     settings = [("method", result.method), ("task", result.task)]
     settings += [(name, _setting(value)) for name, value in result.params.items()]
     versions = [("Python", platform.python_version()), *((name, version(name)) for name in PACKAGES)]

@@ -12,17 +12,19 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tupi.inputs.labels import Labels
-from tupi.inputs.types import Column, Features, Table
+from tupi.inputs.numbers import check_positive
+from tupi.inputs.types import Column, FeaturesLike, Table
 from tupi.results.coverage import class_sets, interval
 from tupi.results.decisions import Decisions, decide
 from tupi.results.drift import Drift, drift
-from tupi.results.notebook import draw, figures_of
 from tupi.results.outcome import Outcome, without_items
+from tupi.results.plots import draw, figures_of
 from tupi.results.predicted import predict
 from tupi.results.reasons import Reasons, position_of
 from tupi.results.report import write_report
 from tupi.results.saving import save_outcome
 from tupi.results.summary import five_lines
+from tupi.results.writing import check_output, write_result
 from tupi.runtime.errors import InputError
 
 
@@ -160,7 +162,7 @@ class Denoised(Outcome):
         return class_sets(level, self.predictions, *known, empty, self.method, self.task)
 
     def predict(
-        self, predictions: Table, features: Features, details: bool = False, groups: Column | None = None
+        self, predictions: Table, features: FeaturesLike, details: bool = False, groups: Column | None = None
     ) -> Any:
         """Return better predictions of items that came later, without looking at the earlier ones again.
 
@@ -193,7 +195,7 @@ class Denoised(Outcome):
         self,
         labels: Labels | Sequence[Labels] | Column | None = None,
         predictions: Table | None = None,
-        features: Features | None = None,
+        features: FeaturesLike | None = None,
     ) -> Denoised:
         """Return the result with more labels, or with more items; what is known already is used again.
 
@@ -297,8 +299,7 @@ class Denoised(Outcome):
             Positions of items; of pairs to compare, if the labels were pairs. Fewer if there are no more, and without
             labels at most 100.
         """
-        if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or k < 1:
-            raise InputError(f"k: found {k!r}; accepted: a whole number of at least 1.")
+        check_positive("k", k, whole=True, least=1, optional=False)
         if self.suggested is None:
             raise InputError(
                 f"suggest: method {self.method!r} does not know how sure it is; accepted: method 'auto' or 'fuse', "
@@ -310,7 +311,7 @@ class Denoised(Outcome):
         others = others[np.argsort(-self.uncertainty[others], kind="stable")]
         return np.concatenate([self.suggested, others])[:k]
 
-    def drift(self, predictions: Table, features: Features) -> Drift:
+    def drift(self, predictions: Table, features: FeaturesLike) -> Drift:
         """Return whether items that came later still look like those that this result was made on.
 
         The initial predictions and each view are compared by the maximum mean discrepancy, with a test that reports a
@@ -371,6 +372,17 @@ class Denoised(Outcome):
         if not len(self.initial):
             raise InputError("report: found a result that was saved without its items; accepted: one with items.")
         return write_report(self, Path(path))
+
+    def write(self, path: str | Path, escape_formulas: bool = False) -> Path:
+        """Write the predictions into a CSV, TSV, Parquet, NPY or NPZ file, as `tupi denoise` does; return its path.
+
+        Tables have the ids, if there are any, as their first column, and then what `to_frame` returns. In text files,
+        ``escape_formulas`` puts a ' before ids that a spreadsheet would take for formulas.
+        """
+        if not len(self.initial):
+            raise InputError("write: found a result that was saved without its items; accepted: one with items.")
+        check_output("path", Path(path))
+        return write_result(self, path, escape_formulas)
 
     def save(self, path: str | Path, items: bool = True) -> Path:
         """Write everything, also what `predict` needs, into one .npz file, whole or not at all, for `tupi.load`.

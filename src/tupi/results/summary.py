@@ -68,7 +68,7 @@ def summary(result: Outcome) -> list[str]:
 
     What views are worth takes a while to compute; it is told if somebody has looked already.
     """
-    return [_done(result), views_worth(result) or _views(result), _judgement(result.evidence)]
+    return [what_changed(result), views_worth(result) or _views(result), judgement(result.evidence)]
 
 
 def five_lines(result: Outcome) -> list[str]:
@@ -78,7 +78,7 @@ def five_lines(result: Outcome) -> list[str]:
     """
     if not len(result.initial):
         head = f"A model for new items, {result.task} by method {result.method!r}, saved without its own items"
-        return [head, _judgement(result.evidence), "What to do next: predict new items."]
+        return [head, judgement(result.evidence), "What to do next: predict new items."]
     step = next_step(result)
     head = f"{len(result.initial):,} items, {result.task} by method {result.method!r}"
     return [head, *summary(result), f"What to do next: {step}"]
@@ -109,13 +109,21 @@ def key_figures(result: Outcome) -> list[tuple[str, str]]:
     return figures
 
 
-def _typical_change(result: Outcome) -> tuple[str, str]:
-    """Return how far the item in the middle moved, with what that is: in places of a ranking, or in the units."""
+def _typical_change(result: Outcome, share: float = 1.0) -> tuple[str, str]:
+    """Return how far the item in the middle moved, with what that is: in places of a ranking, or in the units.
+
+    If the result has a share of the items only, each of them stands for several places.
+    """
     if result.task != "ranking":
         return "median change", significant(float(np.median(np.abs(result.predictions - result.initial))))
     table = result.table()
     places = int(np.median((table["rank_before"] - table["rank_after"]).abs()))
-    return "median move, places", f"{places:,}"
+    return "median move, places", _in_all(places, share)
+
+
+def _in_all(count: int, share: float) -> str:
+    """Return a count; if it comes from a share of the items, what that makes of all, in two digits."""
+    return f"{count if share == 1 else int(float(f'{count / share:.2g}')):,}"
 
 
 def judged(evidence: Evidence) -> bool:
@@ -194,20 +202,35 @@ def labels_needed(evidence: Evidence) -> int:
     return int(10 * np.ceil(np.clip(more, 1, 10 * MOST_MORE) / 10))
 
 
-def _done(result: Outcome) -> str:
-    n, noun, views = len(result.initial), noun_of(result), list(result.dependence.index)
+def what_changed(result: Outcome, some: Outcome | None = None) -> str:
+    """Return what was done, and how much changed, as a sentence.
+
+    Parameters
+    ----------
+    result : Outcome
+        The result.
+    some : Outcome, optional
+        The same for some of the items, spread evenly over all: where these are on a cluster, it says about how much
+        changed.
+    """
+    n, noun, views = result.initial.shape[0], noun_of(result), list(result.dependence.index)
     seen = f"{amount(len(views), 'view')} of them that the predictor never saw ({_names(views)})"
     if not result.changed:
         return f"The {noun} of all {n:,} items were compared with {seen} and left exactly as they were."
     start = f"The {noun} of {n:,} items were adjusted with {seen}; "
+    looked_at = result if some is None else some
+    share = len(looked_at.initial) / n
+    about = "about " if share < 1 else ""
     if result.task == "classification":
-        new = _new_classes(result)
-        return start + f"the most likely class changed for {new:,} items ({100 * new / n:.1f}%)."
+        new = _new_classes(looked_at)
+        count = _in_all(new, share)
+        return start + f"the most likely class changed for {about}{count} items ({100 * new / (share * n):.1f}%)."
     if result.task == "regression":
-        return start + f"half of them changed by at most {_typical_change(result)[1]}."
-    places = _typical_change(result)[1]
+        return start + f"half of them changed by at most {about}{_typical_change(looked_at)[1]}."
+    places = _typical_change(looked_at, share)[1]
     return (
-        start + f"half of the items moved by at most {places} {'place' if places == '1' else 'places'} in the ranking."
+        start + f"half of the items moved by at most {about}{places} {'place' if places == '1' else 'places'} in the "
+        "ranking."
     )
 
 
@@ -279,7 +302,8 @@ def worth_of(row: Any, metric: str) -> str:
     return f"{said(row.gain)} ({said(row.low)} to {said(row.high)})" if np.isfinite(row.low) else said(row.gain)
 
 
-def _judgement(evidence: Evidence | None) -> str:
+def judgement(evidence: Evidence | None) -> str:
+    """Return what the labels say, as a sentence."""
     if evidence is None:
         return "There were no labels, so whether the result is better cannot be told from these data."
     if not judged(evidence):

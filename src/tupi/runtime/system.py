@@ -96,9 +96,16 @@ def give_memory_back() -> None:
             trim(0)
 
 
-def leave_with_parent(every: float = 1.0) -> None:
-    """Have this process end soon after the one that started it, which may be killed and then tells nobody."""
-    parent = os.getppid()
+def leave_with_parent(parent: int, every: float = 1.0) -> None:
+    """Have this process end soon after the one that started it, which may be killed and then tells nobody.
+
+    Parameters
+    ----------
+    parent : int
+        The number of that process, from itself: it may be gone before this one asks for it.
+    every : float
+        Seconds between two looks.
+    """
 
     def watch() -> None:
         while os.getppid() == parent:  # whose parent is gone gets another one

@@ -47,7 +47,8 @@ def evaluate(engine, f, weights, lam, point, extra=None):
     descent = engine.descent([engine.begin(f)], [weights], [lam], extra)
     if isinstance(engine, FusedEngine):
         table = descent._tables[0]
-        descent._attempts = [replace(one, x=table.position(point)[None]) for one in descent._attempts]
+        x = (point - table.low) * table.per_unit
+        descent._attempts = [replace(one, x=x[None]) for one in descent._attempts]
         energies, _ = descent.move(np.zeros(1), np.zeros(1))  # sums at the point, and tables from them
         descent.accept([0])
         descent.move(np.zeros(1), np.zeros(1))

@@ -18,7 +18,7 @@ from tupi.algorithm.engines.vectors import (
     wide_zeros,
     zeros,
 )
-from tupi.runtime.storage import Workspace
+from tupi.runtime.computing import array_in
 
 
 def from_python(function):
@@ -109,13 +109,13 @@ def test_a_pass_refuses_rows_without_a_whole_number_of_vectors():
             )  # fmt: skip
 
 
-def test_a_workspace_lends_the_same_memory_again_if_it_fits():
-    workspace = Workspace()
-    first = workspace.array("x", (3, 5), np.float64)
+def test_a_room_lends_the_same_memory_again_if_it_fits():
+    room = {}
+    first = array_in(room, "x", (3, 5), np.float64)
     assert (first.shape, first.dtype) == ((3, 5), np.float64)
-    assert workspace.array("x", (3, 5), np.float64) is first
-    assert workspace.array("y", (3, 5), np.float64) is not first
-    other = workspace.array("x", (2, 5), np.float64)
+    assert array_in(room, "x", (3, 5), np.float64) is first
+    assert array_in(room, "y", (3, 5), np.float64) is not first
+    other = array_in(room, "x", (2, 5), np.float64)
     assert other.shape == (2, 5)
-    assert workspace.array("x", (2, 5), np.float64) is other
-    assert workspace.array("x", (2, 5), np.float32).dtype == np.float32
+    assert array_in(room, "x", (2, 5), np.float64) is other
+    assert array_in(room, "x", (2, 5), np.float32).dtype == np.float32

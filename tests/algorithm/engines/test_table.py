@@ -6,7 +6,7 @@ import pytest
 from tupi.algorithm.engines.landscape import (
     CELLS_OF_MANY,
     CELLS_PER_SIGMA,
-    Table,
+    GridTable,
     features_kept,
     features_on_grids,
     smoothed,
@@ -20,7 +20,7 @@ SIGMA2 = 1.7
 @pytest.mark.parametrize("cells", [CELLS_PER_SIGMA, CELLS_OF_MANY])
 def test_interpolation_of_a_gaussian_stays_within_its_bound(cells):
     # The bound that is stated beside CELLS_PER_SIGMA, for a kernel of height one and sigma = 1.
-    table = Table(-4.0, cells, 8 * cells + 1, 1.0, 50)
+    table = GridTable(-4.0, cells, 8 * cells + 1, 1.0, 50)
     grid = table.low + np.arange(table.points) / table.per_unit
     values = smoothed(np.exp(-(grid**2))[:, None])[:, 0]
     fine = np.linspace(-3.9, 3.9, 20_001)
@@ -33,8 +33,8 @@ def test_interpolation_of_a_gaussian_stays_within_its_bound(cells):
 
 def test_a_table_holds_the_kernel_and_moves_with_the_predictions():
     f = np.random.default_rng(0).normal(size=400)
-    table = Table.covering(f, 300, SIGMA2, 50)
-    x = table.position(f)
+    table = GridTable.covering(f, 300, SIGMA2, 50)
+    x = (f - table.low) * table.per_unit
     np.testing.assert_allclose(table.prediction(x), f, atol=1e-12)
     hats = np.maximum(0.0, 1.0 - np.abs(x[:, None] - np.arange(300)))
     exact = PredictionKernel(f, SIGMA2).features(f)
@@ -46,17 +46,17 @@ def test_a_table_holds_the_kernel_and_moves_with_the_predictions():
     np.testing.assert_allclose(gram, (phi - mean).T @ (phi - mean), atol=1e-9)
     np.testing.assert_allclose(spread(table.phi, tally), hats.T @ phi, atol=1e-9)
     moved = 3.0 * f + 5.0
-    again = Table.covering(moved, 300, SIGMA2, 50)
-    x = again.position(moved)
+    again = GridTable.covering(moved, 300, SIGMA2, 50)
+    x = (moved - again.low) * again.per_unit
     standard = again.standardized(x.mean(), x.std())
-    np.testing.assert_allclose(standard.prediction(again.position(moved)), (f - f.mean()) / f.std(), atol=1e-9)
+    np.testing.assert_allclose(standard.prediction(x), (f - f.mean()) / f.std(), atol=1e-9)
 
 
 def test_features_on_many_grids_are_those_on_each_and_keep_the_kernel():
     points, per_units = 300, np.array([20.0, 30.0, 12.0, 22.0])  # one so wide that it needs more than 50 basis points
     found = features_on_grids(per_units, points, SIGMA2, 50)
     for per_unit, (phi, slopes) in zip(per_units, found, strict=True):
-        alone = Table(-3.0, per_unit, points, SIGMA2, 50)
+        alone = GridTable(-3.0, per_unit, points, SIGMA2, 50)
         np.testing.assert_array_equal(alone.exact[0], phi)
         np.testing.assert_array_equal(alone.exact[1], slopes)
         grid = np.arange(points) / per_unit

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tupi.algorithm.engines.landscape import Table, smoothed, tabulate
+from tupi.algorithm.engines.landscape import GridTable, smoothed, tabulate
 
 SIGMA2 = 1.7
 
@@ -14,7 +14,7 @@ def arguments(phi, slopes, exact_phi, exact_slopes):
 def test_tables_of_the_gradient_are_what_they_say():
     rng = np.random.default_rng(2)
     runs, points, width = 3, 83, 64  # neither a multiple of what is worked on at a time
-    tables = [Table.covering(rng.normal(size=100) * scale, points, SIGMA2, 50) for scale in (1.0, 1.5, 2.0)]
+    tables = [GridTable.covering(rng.normal(size=100) * scale, points, SIGMA2, 50) for scale in (1.0, 1.5, 2.0)]
     r = max(table.phi.shape[1] for table in tables)
     assert len({table.phi.shape[1] for table in tables}) > 1  # runs with fewer features than others
     features = np.zeros((4, runs, points, r))
@@ -46,7 +46,7 @@ def test_tables_of_the_gradient_are_what_they_say():
 
 
 def test_nobody_goes_where_all_predictions_are_the_same():
-    table = Table.covering(np.random.default_rng(0).normal(size=100), 83, SIGMA2, 50)
+    table = GridTable.covering(np.random.default_rng(0).normal(size=100), 83, SIGMA2, 50)
     features = arguments(*(values[None] for values in (table.phi, table.slopes, *table.exact)))
     S, tally, weights = np.zeros((1, 83, 16)), np.zeros((1, 3, 83)), np.ones((1, 16))
     S[0, 0], tally[0, :2, 0] = 1e-3, 5000.0  # everyone beyond the grid's end; sums of centred rows are rounding

@@ -16,7 +16,8 @@ def test_with_labels_it_fuses():
     np.testing.assert_array_equal(found.predictions, expected.predictions)
     assert found.params["chosen"] == "fuse"
     assert len(found.notes) == 1
-    assert found.notes[0].startswith("Method 'fuse' was chosen, because there are labels. 2 of 3 views depend on the")
+    assert found.notes[0].startswith("The labels were used to learn how far to trust the predictions, and what")
+    assert " 2 of 3 views depend on the predictions. " in found.notes[0]
     assert "\n" not in found.notes[0]
     np.testing.assert_array_equal(found.suggest(5), expected.suggest(5))
 
@@ -26,7 +27,7 @@ def test_without_labels_it_smooths():
     expected = tupi.denoise(SCORES, VIEWS, method="smooth")
     np.testing.assert_array_equal(found.predictions, expected.predictions)
     assert found.params["chosen"] == "smooth"
-    assert found.notes[0].startswith("Method 'smooth' was chosen, because there are no labels.")
+    assert found.notes[0].startswith("There are no labels, so only the predictions and the views were looked at. ")
 
 
 def test_labels_of_items_without_features_do_not_count():

@@ -13,7 +13,7 @@ from tupi.judging.metrics import pairwise_accuracy
 from tupi.methods.auto import fitting
 from tupi.methods.auto.auto import label_free_of
 from tupi.methods.auto.fitting import LEAST_FOR_TREES, fit_values, with_trees
-from tupi.methods.auto.hypotheses import Known, averaged, hypotheses
+from tupi.methods.auto.hypotheses import AtLabels, averaged, hypotheses
 from tupi.methods.auto.kernels import pick_features
 
 TRUTH, SCORES, VIEWS = make_problem_arrays(200)
@@ -47,7 +47,7 @@ def test_left_out_predictions_do_not_see_their_own_label():
     def combined(labels):
         parts = []
         for scale in (1.0, 0.1):  # two different sets of hypotheses
-            known = Known(scale * columns, shared, np.ones((len(z), len(z))), np.ones(len(z)), labels)
+            known = AtLabels(scale * columns, shared, np.ones((len(z), len(z))), np.ones(len(z)), labels)
             tried = hypotheses(columns, 0.4, len(fused.kernels.tables), related=True, rest=True)
             parts.append(averaged(known, tried)[2])
         return fitting.combined_left_out(parts, labels, 0.4)

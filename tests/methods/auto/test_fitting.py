@@ -110,6 +110,27 @@ def test_classes_are_fitted_around_label_free_probabilities():
     np.testing.assert_allclose(variance, np.mean(variances, axis=0), atol=1e-4)
 
 
+def test_a_class_that_nobody_has_labelled_stays_as_it_was():
+    """That no label is of a class is no sign that it is rare; so it is, too, without the only label of a class."""
+    chances, views, truth = class_problem(120)
+    some = np.flatnonzero(truth != 2)[:9]
+    rows = np.append(some, np.flatnonzero(truth == 2)[0])
+    prepared = Prepared(make_problem(chances, views, Values(rows, truth[rows]), "classification"))
+    base = label_free_of(prepared)
+    scale = Scale("classification", prepared.scale, prepared.shift, True)
+    items = everyone(base)
+    unseen = fitted(base, Values(some, truth[some]), scale)
+    g, mean = unseen.fused.said(items), unseen.fused.process.mean(items.base)
+    np.testing.assert_allclose(g[:, 2], mean[:, 2], atol=1e-9)
+    assert not np.allclose(g[:, 0], mean[:, 0], atol=0.05)
+    np.testing.assert_allclose(unseen.fused.left_out.held_out[:, 2], mean[unseen.rows, 2], atol=1e-9)
+    once = fitted(base, Values(rows, truth[rows]), scale)
+    alone = np.flatnonzero(truth[once.rows] == 2)
+    np.testing.assert_allclose(once.fused.left_out.held_out[alone, 2], mean[once.rows[alone], 2], atol=1e-9)
+    seen = once.fused.said(items)[:, 2]
+    assert not np.allclose(seen, mean[:, 2], atol=0.01)
+
+
 def test_comparisons_move_the_mean_towards_what_they_say():
     """At the compared items the process is at its mode, where the pull of the prior and of the comparisons agree."""
     rows = np.sort(np.random.default_rng(0).permutation(120)[:40])

@@ -20,6 +20,49 @@ from tupi.methods.auto.guard import (
 PROBABILITY = st.floats(0.0, 1.0)
 
 
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ((0.0, 3, 0.3, 3), 0.933056),
+        ((0.3, 40, 0.4, 40), 0.150757),
+        ((0.0, 10, 0.2, 10), 0.446963),
+        ((0.5, 8, 0.8, 20), 0.050682),
+        ((0.2, 100, 0.1, 100), 0.500302),
+    ],
+)
+def test_labels_are_confirmed_with_the_figures_that_were_measured_with(asked, expected):
+    """The other tests take these figures from the module, and would follow a wrong one."""
+    assert confirmation(*asked) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("gain", "promise", "of_shares", "of_errors"),
+    [
+        (Gain(0.5, 0.5, np.inf), 1.0, 0.841345, 0.549738),
+        (Gain(0.5, 0.52, 0.001), 0.5, 0.977914, 0.656605),
+        (Gain(0.5, 0.48, 0.1), 0.0, 0.443769, 0.421128),
+    ],
+)
+def test_a_gain_is_expected_with_the_figures_that_were_measured_with(gain, promise, of_shares, of_errors):
+    found = [probability_of_gain(gain, promise, prior, 0.25) for prior in (guard.OF_SHARES, guard.OF_ERRORS)]
+    assert found == pytest.approx([of_shares, of_errors], abs=1e-6)
+
+
+@pytest.mark.parametrize(("promise", "better", "worse"), [(1.0, 0.724391, 0.521948), (0.5, 0.430306, 0.246193)])
+def test_a_share_is_expected_with_the_figures_that_were_measured_with(promise, better, worse):
+    errors = np.array([1.0, -0.5, 0.8, -1.2, 0.3])
+    found = [share_of_new(errors, after, promise, 0.97) for after in (0.9 * errors + 0.1, 1.6 * errors)]
+    assert found == pytest.approx([better, worse], abs=1e-6)
+
+
+def test_a_share_where_no_view_is_related():
+    errors = np.array([1.0, -0.5, 0.8, -1.2, 0.3])
+    assert share_of_new(errors, 0.9 * errors + 0.1, 0.0, 0.97) == pytest.approx(0.112291, abs=1e-6)
+    assert share_of_new(errors, 0.9 * errors + 0.1, 0.0, 0.95) > 0
+    assert share_of_new(errors, 0.9 * errors + 0.1, 0.0, 0.949) == 0.0
+    assert share_of_new(errors, 1.6 * errors, 0.0, 0.97) == 0.0  # less than a tenth is nothing
+
+
 def test_the_gain_over_pairs_and_its_jackknife_equal_their_definition():
     rng = np.random.default_rng(0)
     m = 9
@@ -122,7 +165,7 @@ def test_less_is_expected_where_less_is_wrong_or_promised():
 
 @pytest.mark.parametrize(
     ("promise", "wrong", "least"),
-    [(1.0, 0.3, 0.2), (0.5, 0.3, 0.2), (1.0, 0.24, 0.5), (0.5, 0.24, 0.5), (0.0, 0.3, 0.95), (0.0, 0.24, 0.95)],
+    [(1.0, 0.25, 0.2), (0.5, 0.3, 0.2), (1.0, 0.24, 0.5), (0.5, 0.24, 0.5), (0.0, 0.3, 0.95), (0.0, 0.24, 0.95)],
 )
 def test_the_less_views_promise_or_is_wrong_the_more_credible_a_gain_must_be(promise, wrong, least):
     many = 10**6
@@ -175,6 +218,13 @@ def test_a_larger_change_takes_labels_that_agree_more():
     assert confirmation(0.6, 40, 2.0, 40) < 0.05 < 0.95 < confirmation(0.6, 150, 2.0, 150)
 
 
+def test_differences_of_tiny_probabilities_keep_their_digits():
+    """Labels that agree altogether, or not at all, are far in the tails."""
+    with np.errstate(divide="raise", invalid="raise"):
+        assert confirmation(1.0, 400, 0.2, 40) == pytest.approx(1)
+        assert confirmation(-1.0, 400, 0.2, 40) < guard.LEAST_CONFIRMED
+
+
 def test_without_enough_labels_only_the_change_counts():
     assert confirmation(-1.0, 3, 0.0, 3) == confirmation(1.0, 3, 0.0, 3) > 0.95
     assert confirmation(1.0, 3, 2.0, 3) < 0.2
@@ -198,6 +248,8 @@ def test_what_comes_back_for_what_labels_say():
     assert blend_of(0.9, 0.8, 0.04) == Blend(0.0, 0.0, 1.0)  # labels that nothing confirms
     assert blend_of(0.0, 0.0, 0.6) == Blend(0.0, 1.0, 0.0)  # labels that say no gain, and are believed
     assert blend_of(0.0, 0.0, 0.4) == Blend(0.0, 0.4, 0.6)
+    assert blend_of(0.0, 0.0, 0.5) == Blend(0.0, 0.5, 0.5)  # as likely as not is no belief
+    assert blend_of(0.5, 0.0, 0.05) == Blend(0.025, 0.025, 0.95)  # just confirmed
     assert blend_of(0.9, 0.0, 1.0) == Blend(0.9, pytest.approx(0.1), 0.0)
     found = blend_of(0.9, 0.8, 0.5)
     assert (found.new, found.initial, found.label_free) == pytest.approx((0.45, 0.01, 0.54))
@@ -208,46 +260,3 @@ def test_a_blend_of_predictions():
     np.testing.assert_allclose(
         Blend(0.5, 0.3, 0.2).of(new, initial, label_free), 0.5 * new + 0.3 * initial + 0.2 * label_free
     )
-
-
-@pytest.mark.parametrize(
-    ("asked", "expected"),
-    [
-        ((0.0, 3, 0.3, 3), 0.933056),
-        ((0.3, 40, 0.4, 40), 0.150757),
-        ((0.0, 10, 0.2, 10), 0.446963),
-        ((0.5, 8, 0.8, 20), 0.050682),
-        ((0.2, 100, 0.1, 100), 0.500302),
-    ],
-)
-def test_labels_are_confirmed_with_the_figures_that_were_measured_with(asked, expected):
-    """The other tests take these figures from the module, and would follow a wrong one."""
-    assert confirmation(*asked) == pytest.approx(expected, abs=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("gain", "promise", "of_shares", "of_errors"),
-    [
-        (Gain(0.5, 0.5, np.inf), 1.0, 0.841345, 0.549738),
-        (Gain(0.5, 0.52, 0.001), 0.5, 0.977914, 0.656605),
-        (Gain(0.5, 0.48, 0.1), 0.0, 0.443769, 0.421128),
-    ],
-)
-def test_a_gain_is_expected_with_the_figures_that_were_measured_with(gain, promise, of_shares, of_errors):
-    found = [probability_of_gain(gain, promise, prior, 0.25) for prior in (guard.OF_SHARES, guard.OF_ERRORS)]
-    assert found == pytest.approx([of_shares, of_errors], abs=1e-6)
-
-
-@pytest.mark.parametrize(("promise", "better", "worse"), [(1.0, 0.724391, 0.521948), (0.5, 0.430306, 0.246193)])
-def test_a_share_is_expected_with_the_figures_that_were_measured_with(promise, better, worse):
-    errors = np.array([1.0, -0.5, 0.8, -1.2, 0.3])
-    found = [share_of_new(errors, after, promise, 0.97) for after in (0.9 * errors + 0.1, 1.6 * errors)]
-    assert found == pytest.approx([better, worse], abs=1e-6)
-
-
-def test_a_share_where_no_view_is_related():
-    errors = np.array([1.0, -0.5, 0.8, -1.2, 0.3])
-    assert share_of_new(errors, 0.9 * errors + 0.1, 0.0, 0.97) == pytest.approx(0.112291, abs=1e-6)
-    assert share_of_new(errors, 0.9 * errors + 0.1, 0.0, 0.95) > 0
-    assert share_of_new(errors, 0.9 * errors + 0.1, 0.0, 0.949) == 0.0
-    assert share_of_new(errors, 1.6 * errors, 0.0, 0.97) == 0.0  # less than a tenth is nothing

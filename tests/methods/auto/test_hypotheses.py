@@ -7,16 +7,19 @@ import pytest
 from scipy.special import logsumexp, stdtrit
 from scipy.stats import multivariate_normal
 
+import tupi
 from tests.methods.auto.dense import everyone
 from tests.methods.auto.test_experts import ROWS, setting
 from tupi.methods.auto import hypotheses as module
 from tupi.methods.auto.fitting import both_sides, scales_of
 from tupi.methods.auto.guard import mean_shares
-from tupi.methods.auto.hypotheses import Known, averaged, hypotheses
+from tupi.methods.auto.hypotheses import AtLabels, averaged, hypotheses
 from tupi.methods.auto.process import JITTER
 
+LINES = (0.7, 0.3), (0.6, 0.2)  # slope and height by which the label-free answer, and f, would be the labels
 
-def labels(m=14, seed=0, q=4, tables=2):
+
+def labels(m=14, seed=0, q=4, tables=2, lines=None):
     """Return labelled items with kernels of all kinds, and all hypotheses about them."""
     rng = np.random.default_rng(seed)
     columns = rng.normal(size=(q, m))
@@ -27,15 +30,16 @@ def labels(m=14, seed=0, q=4, tables=2):
         shared.append(K / np.mean(np.diag(K)))
     z = columns[0] + 0.5 * rng.normal(size=m)
     z = (z - z.mean()) / z.std()
-    known = Known(columns, np.array(shared), np.ones((m, m)), np.ones(m), z)
-    return known, hypotheses(columns, 0.4, tables, related=True, rest=True)
+    known = AtLabels(columns, np.array(shared), np.ones((m, m)), np.ones(m), z)
+    return known, hypotheses(columns, 0.4, tables, related=True, rest=True, lines=lines)
 
 
 def dense(known, tried, number):
     """Return the mean and the covariance of labels under one hypothesis, straight from its definition."""
     q = len(known.columns)
     mean = sum(b * (column - column.mean()) for b, column in zip(tried.slopes[number], known.columns, strict=True))
-    K = known.fixed + (JITTER + tried.noise[number]) * np.eye(len(known.z))
+    mean = mean + tried.heights[number]
+    K = tried.shifts[number] * known.fixed + (JITTER + tried.noise[number]) * np.eye(len(known.z))
     for v, column in zip(tried.variances[number][:q], known.columns, strict=True):
         K = K + v * np.outer(column, column)
     for v, kernel in zip(tried.variances[number][q:], known.shared, strict=True):
@@ -55,8 +59,9 @@ def slow_left_out(known, tried, out, asked):
     return np.exp(np.array(logs) - logsumexp(logs)) @ np.array(said)
 
 
-def test_each_hypothesis_counts_as_it_makes_the_labels_likely():
-    known, tried = labels()
+@pytest.mark.parametrize("lines", [None, LINES])
+def test_each_hypothesis_counts_as_it_makes_the_labels_likely(lines):
+    known, tried = labels(lines=lines)
     after, duals, _ = averaged(known, tried)
     logs = []
     for number in range(len(tried.logs)):
@@ -69,8 +74,9 @@ def test_each_hypothesis_counts_as_it_makes_the_labels_likely():
     np.testing.assert_allclose(duals[0], np.linalg.solve(K, known.z - mean), atol=1e-6)
 
 
-def test_a_label_that_is_left_out_has_no_part_in_its_prediction():
-    known, tried = labels()
+@pytest.mark.parametrize("lines", [None, LINES])
+def test_a_label_that_is_left_out_has_no_part_in_its_prediction(lines):
+    known, tried = labels(lines=lines)
     found = averaged(known, tried)[2]
     for i, j in ((0, 5), (5, 0), (3, 12)):
         assert found.held_out[i, 0] == pytest.approx(slow_left_out(known, tried, [i], i), abs=1e-6)
@@ -117,6 +123,44 @@ def test_what_hypotheses_say():
     assert (plain[:, [7, 9]] > 0).any(axis=0).all()
 
 
+def test_values_in_the_units_of_predictions():
+    """Most hypotheses then say that labels are predictions and a rest, with neither slope nor height to learn."""
+    known, tried = labels(m=30, lines=LINES)
+    of_line = tried.heights != 0
+    assert np.exp(logsumexp(tried.logs[of_line])) == pytest.approx(module.AS_THEY_ARE, rel=1e-9)
+    assert set(tried.shifts[of_line]) == {module.SHIFT_OF_UNITS}
+    assert set(tried.shifts[~of_line]) == {1.0}
+    for number in np.flatnonzero(of_line):
+        column = 3 if tried.plain[number] else 0
+        slope, height = LINES[int(tried.plain[number])]
+        expected = slope * known.columns[column] + height
+        np.testing.assert_allclose(known.mean(tried.slopes[number], tried.heights[number]), expected, atol=1e-12)
+        rest = tried.variances[number].copy()
+        rest[column] -= module.SLOPE_OF_UNITS * slope**2
+        sizes = np.append(np.mean(known.columns**2, axis=1), np.ones(6))
+        rests = 1 - np.array(module.CORRELATIONS) ** 2
+        assert np.isclose(rest @ sizes + tried.noise[number], rests, rtol=1e-9).any()
+
+
+def test_labels_that_are_all_high_do_not_raise_predictions_in_their_units():
+    """The mean of ten labels says little of the level, which predictions in the labels' units know better."""
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=400)
+    views = {"a": truth[:, None] + rng.normal(size=(400, 1)), "b": truth[:, None] + rng.normal(size=(400, 1))}
+    f = 100 + 10 * (truth + 0.5 * rng.normal(size=400))
+    high = np.argsort(-truth)[:100:10]
+    found = tupi.denoise(f, views, tupi.Values(high, 100 + 10 * truth[high]), task="regression", guard=False)
+    assert abs(found.predictions.mean() - f.mean()) < 2
+    assert np.mean((found.predictions - 100 - 10 * truth) ** 2) < np.mean((f - 100 - 10 * truth) ** 2)
+
+
+def test_a_saved_file_of_an_earlier_version_has_neither_heights_nor_shifts():
+    tried = labels()[1]
+    earlier = module.Hypotheses(tried.slopes, tried.variances, tried.noise, tried.logs, tried.plain)
+    np.testing.assert_array_equal(earlier.heights, 0)
+    np.testing.assert_array_equal(earlier.shifts, 1)
+
+
 @pytest.mark.parametrize(("m", "turned"), [(19, False), (20, True)])
 def test_only_enough_labels_may_turn_a_ranking_over(m, turned):
     tried = labels(m=m)[1]
@@ -124,8 +168,8 @@ def test_only_enough_labels_may_turn_a_ranking_over(m, turned):
 
 
 def test_few_labels_say_nothing_of_the_views_own_columns():
-    assert not labels(m=7)[1].plain.any()
-    assert labels(m=8)[1].plain.any()
+    assert not labels(m=4)[1].plain.any()
+    assert labels(m=5)[1].plain.any()
     without_tables = hypotheses(np.random.default_rng(0).normal(size=(3, 7)), 0.0, 0, related=False, rest=True)
     assert without_tables.plain.all()
 

@@ -131,12 +131,13 @@ def test_pulls_are_what_changes_with_a_label():
     z = (TRUTH[explanation.answer.rows] - TRUTH[:HELD].mean()) / TRUTH[:HELD].std()
     expected, shared = np.zeros(HELD), list(fused.kernels.within())
     h = fused.average.hypotheses
-    for share, slopes, v, noise in zip(h.shares, h.slopes, h.variances, h.noise, strict=True):
-        process = replace(fused.process, v=v)
+    each = zip(h.shares, h.slopes, h.heights, h.variances, h.noise, h.shifts, strict=True)
+    for share, slopes, height, v, noise, shift in each:
+        process = replace(fused.process, v=v, constant=shift)
         K = process.covariances(fused.labelled, shared, 0) + (noise + JITTER) * np.eye(HELD)
         mean = slopes @ (fused.process.at_labels[0] - fused.process.at_labels[0].mean(axis=1, keepdims=True))
         row = process.covariances(whole, fused.kernels.shared(whole), 0)[0]
-        expected += share * np.linalg.solve(K, row) * (z - mean) * TRUTH[:HELD].std()
+        expected += share * np.linalg.solve(K, row) * (z - mean - height) * TRUTH[:HELD].std()
     pulls = found.neighbours.set_index("item")["pull"]
     np.testing.assert_allclose(pulls[explanation.answer.rows].to_numpy(), expected, atol=1e-8)
     assert list(found.neighbours["label"]) == [TRUTH[k] for k in found.neighbours["item"]]

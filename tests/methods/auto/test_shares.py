@@ -100,3 +100,14 @@ def test_the_guard_of_two_classes_asks_which_log_odds_make_labels_likely():
     assert share_of_new(wrong, right, 0.5, 0.9, ones) > 0.8
     assert share_of_new(right, wrong, 0.5, 0.9, ones) == 0.0
     assert share_of_new(wrong, right, 0.0, 0.9, ones) == 0.0
+
+
+def test_small_errors_count_as_small_as_they_are():
+    first, second = 0.1 * FIRST, 0.2 * SECOND
+
+    def of(s):
+        return likelihood((1 - s) * first + s * second)
+
+    mean = quad(lambda s: s * of(s), 0, 1)[0] / quad(of, 0, 1)[0]  # half of two labels: any share is as likely
+    assert share(first, second, 0.5, 2.0) == pytest.approx(mean, abs=0.001)
+    assert mean < 0.4

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from tupi.algorithm.energy import Objective, Vector
 from tupi.algorithm.engines import moves
-from tupi.algorithm.engines.landscape import Table, dependence, features_on_grids, grid_points, spread, tabulate
+from tupi.algorithm.engines.landscape import GridTable, dependence, features_on_grids, grid_points, spread, tabulate
 from tupi.blocks.home import Kept
 from tupi.embedding.embedding import Embedding, padded
-from tupi.runtime.storage import Workspace
+from tupi.runtime.computing import Room, array_in
 
 Matrix = NDArray[np.float64]
 
@@ -36,7 +36,7 @@ class FusedState:
         Kept with the blocks: the positions of several runs.
     runs, run : int
         How many runs the attempts hold, and the row that is this run's.
-    table : Table
+    table : GridTable
         Features of the predictions on the grid.
     sums : ndarray of shape (G, R)
         sum_k hat_g(x_k) U_k.
@@ -50,7 +50,7 @@ class FusedState:
     attempts: Kept
     runs: int
     run: int
-    table: Table
+    table: GridTable
     sums: Matrix
     tally: Matrix
     ends: Vector
@@ -125,9 +125,9 @@ class FusedDescent:
         runs, points, R = len(tables), tables[0].points, per_column.shape[1]
         most = max(table.phi.shape[1] for table in tables)
         r = padded(most)
-        self._anchor = room.array("anchor", (runs, points, r))
-        self._H, self._h = room.array("H", (runs, points, R + r)), np.zeros((runs, points))
-        self._sums = room.array("sums", self._H.shape, np.float64)
+        self._anchor = array_in(room, "anchor", (runs, points, r))
+        self._H, self._h = array_in(room, "H", (runs, points, R + r)), np.zeros((runs, points))
+        self._sums = array_in(room, "sums", self._H.shape, np.float64)
         self._tally = np.array([state.tally for state in states])
         self._new_sums, self._new_tally = self._sums, self._tally
         self._per_column = np.zeros((runs, R + r))
@@ -260,7 +260,7 @@ class FusedEngine:
         self.embedding, self.sigma2, self.rank = embedding, sigma2, rank
         self.points = grid_points(f, sigma2, embedding.n)
         self._first: tuple[Any, FusedState] | None = None
-        self._spare: list[tuple[Workspace, Kept]] = []  # at most one; whoever takes it has it alone
+        self._spare: list[tuple[Room, Kept]] = []  # at most one; whoever takes it has it alone
 
     def begin(self, f: Any) -> FusedState:
         """Return the state at the initial predictions; runs that begin at the same ones share it."""
@@ -283,10 +283,10 @@ class FusedEngine:
             self.embedding.home.each(moves.laid_anew, self.embedding.blocks, state.attempts, **how), table
         )
 
-    def _table(self, ends: Vector) -> Table:
-        return Table.covering(ends, self.points, self.sigma2, self.rank)
+    def _table(self, ends: Vector) -> GridTable:
+        return GridTable.covering(ends, self.points, self.sigma2, self.rank)
 
-    def _state(self, attempts: Kept, table: Table) -> FusedState:
+    def _state(self, attempts: Kept, table: GridTable) -> FusedState:
         home = self.embedding.home
         found: moves.Sums = home.summed(moves.sums_of, attempts)
         ends = home.summed(moves.extent_of, attempts, middle=0.0).ends[0]
@@ -302,10 +302,10 @@ class FusedEngine:
         per_column[:, : widths.sum()] = np.repeat(np.array(lams)[:, None] * np.array(weights), widths, axis=1)
         return FusedDescent(self, states, per_column, lams, extra)
 
-    def memory(self) -> tuple[Workspace, Kept]:
+    def memory(self) -> tuple[Room, Kept]:
         """Return memory for a descent, here and with each block."""
-        return self._spare.pop() if self._spare else (Workspace(), self.embedding.home.rooms())
+        return self._spare.pop() if self._spare else ({}, self.embedding.home.rooms())
 
-    def take_back(self, memory: tuple[Workspace, Kept]) -> None:
+    def take_back(self, memory: tuple[Room, Kept]) -> None:
         """Keep the memory of a descent that has finished for the next."""
         self._spare = [memory]

@@ -1,7 +1,7 @@
 """The energies of several runs as functions of sums over a grid, wherever the items are that were summed.
 
-A `Table` has the features of the predictions on a grid that moves with them. `tabulate`, which is compiled, goes from
-sums over the grid to energies and the tables of their gradients.
+A `GridTable` has the features of the predictions on a grid that moves with them. `tabulate`, which is compiled, goes
+from sums over the grid to energies and the tables of their gradients.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from tupi.algorithm.energy import Vector
 from tupi.algorithm.engines.vectors import double_zeros, everywhere, load, part_of_a_loop, plus_product, store, zeros
 from tupi.embedding.embedding import LANES
 from tupi.embedding.gaussian import MARGIN, alignment, basis_size
-from tupi.runtime.compiling import compiled
-from tupi.runtime.threads import on_threads
+from tupi.runtime.computing import compiled, on_threads
 
 CELLS_PER_SIGMA = 32  # linear interpolation then errs by at most (1/32)^2 / 6 = 1.6e-4 of the kernel's height
 CELLS_OF_MANY = 24  # the same for MANY items and more, over which errors average out
@@ -104,7 +103,7 @@ def features_kept(shares: Vector) -> int:
     return whole if lonely else kept
 
 
-class Table:
+class GridTable:
     """phi(f) and its slope on a grid of ``points`` points from ``low`` on, ``per_unit`` of them per unit of f.
 
     Attributes
@@ -129,19 +128,19 @@ class Table:
         self.phi, self.slopes = (smoothed(values) for values in self.exact)
 
     @classmethod
-    def covering(cls, f: Vector, points: int, sigma2: float, rank: int) -> Table:
+    def covering(cls, f: Vector, points: int, sigma2: float, rank: int) -> GridTable:
         """Return the table on a grid that covers predictions with a margin."""
         margin = MARGIN * np.sqrt(sigma2)
         low, high = f.min() - margin, f.max() + margin
         return cls(low, (points - 1) / (high - low), points, sigma2, rank)
 
-    def standardized(self, center: float, scale: float, exact: tuple[Matrix, Matrix] | None = None) -> Table:
+    def standardized(self, center: float, scale: float, exact: tuple[Matrix, Matrix] | None = None) -> GridTable:
         """Return the table for the same grid units after predictions were brought to mean 0 and deviation 1.
 
         Positions stay what they are, so sums over the grid do too; only where they lie in units of f changes.
         ``center`` and ``scale`` are the mean and deviation of positions, ``exact`` the features if they are known.
         """
-        return Table(-center / scale, scale, self.points, self.sigma2, self.rank, exact)
+        return GridTable(-center / scale, scale, self.points, self.sigma2, self.rank, exact)
 
     def covers(self, x: Vector) -> bool:
         """Whether the grid still reaches past the predictions, and a new one would not be much finer."""
@@ -149,10 +148,6 @@ class Table:
         low, high = x.min() / per_sigma, x.max() / per_sigma
         cells = (self.points - 1) / per_sigma
         return bool(min(low, cells - high) >= LEAST_MARGIN and cells <= 1.25 * (high - low + 2 * MARGIN))
-
-    def position(self, f: Vector) -> Vector:
-        """Return predictions in grid units."""
-        return (f - self.low) * self.per_unit
 
     def prediction(self, x: Vector) -> Vector:
         """Return predictions from grid units."""
@@ -270,6 +265,6 @@ def tabulate(
     return J
 
 
-def dependence(table: Table, sums: Matrix, tally: Matrix, offsets: NDArray[np.int64]) -> Vector:
+def dependence(table: GridTable, sums: Matrix, tally: Matrix, offsets: NDArray[np.int64]) -> Vector:
     """Return the normalised HSIC of the predictions with each view, whose columns begin at ``offsets``."""
     return alignment(sums.T @ table.phi, offsets, table.gram(tally)[0])

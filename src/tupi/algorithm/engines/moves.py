@@ -1,7 +1,7 @@
 """What happens in a block of items while runs of Algorithm 1 move: passes in which the compiled one does the work.
 
 A pass never changes what it is given, so that whoever loses its result can make it again. In one process it may write
-to a `Workspace` that is the block's own, and uses two sets of arrays in turn.
+to a room that is the block's own, and uses two sets of arrays in turn.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from tupi.algorithm.engines.passes import BLOCK, add_parts, descend_part
 from tupi.blocks.home import Stored, uses_threads
 from tupi.embedding.embedding import LANES
-from tupi.runtime.storage import Workspace, aligned_copy
-from tupi.runtime.threads import on_threads
+from tupi.runtime.computing import Room, aligned_copy, array_in, on_threads
 
 ITEMS_PER_PART = 16_384
 MAX_PARTS = 16
@@ -193,7 +192,7 @@ def _pass(
     push: Array,
     lengths: Array,
     momenta: Array,
-    room: Workspace,
+    room: Room,
     turn: int,
 ) -> Attempt:
     """Run `descend` on a block."""
@@ -204,11 +203,11 @@ def _pass(
         H = aligned_copy(H)
         H[:, :, :R] *= slope.astype(np.float32)
         h = h + tables.H[:, :, :R] @ offset
-    step, gradient = (room.array(f"{name} {turn}", x.shape) for name in ("step", "gradient"))
-    new_x = room.array(f"x {turn}", x.shape, np.float64)
-    S = room.array(f"sums {turn}", (runs, points, width), np.float64)
+    step, gradient = (array_in(room, f"{name} {turn}", x.shape) for name in ("step", "gradient"))
+    new_x = array_in(room, f"x {turn}", x.shape, np.float64)
+    S = array_in(room, f"sums {turn}", (runs, points, width), np.float64)
     tally, products = np.empty((runs, 3, points)), np.empty((runs, 3))
-    partial = room.array("partial", (len(part_bounds(x.shape[1])) - 1, runs, points, width))
+    partial = array_in(room, "partial", (len(part_bounds(x.shape[1])) - 1, runs, points, width))
     # Arrays that came over a network may be read-only, for which the pass would have to be compiled once more.
     rows, x, velocity, before, anchor_x, anchor, H, h, push, lengths, momenta = (
         np.require(each, requirements=("C", "W"))
@@ -226,7 +225,7 @@ def _pass(
 
 def _sums_at(block: Stored, x: Array, anchor_x: Array, tables: Tables) -> Sums:
     nothing, zero = np.zeros(x.shape, np.float32), np.zeros(len(x))
-    found = _pass(block, x, nothing, nothing, anchor_x, tables, nothing[:, :0], zero, zero, Workspace(), 0).sums
+    found = _pass(block, x, nothing, nothing, anchor_x, tables, nothing[:, :0], zero, zero, {}, 0).sums
     assert found is not None
     return found
 
@@ -263,7 +262,7 @@ def moved(
     rows: None,
     block: Stored,
     attempt: Attempt,
-    room: Workspace | None,
+    room: Room | None,
     push: Array,
     *,
     tables: Tables,
@@ -278,7 +277,7 @@ def moved(
     last, before, x = attempt.step, attempt.gradient, attempt.standing(accepted)
     if last is None or before is None:
         last = before = np.zeros(x.shape, np.float32)
-    room = Workspace() if room is None else room
+    room = {} if room is None else room
     return _pass(block, x, last, before, attempt.anchor_x, tables, push, lengths, momenta, room, attempt.turn)
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.algorithm.engines.rows import add, as_float, count, look_up_anchors, multiply
-from tupi.runtime.compiling import compiled
+from tupi.runtime.computing import compiled
 
 ONE = np.uint32(1)  # no index is negative, which compiled code need not check if it can tell by the type
 BLOCK = 320  # rows that are worked on while they are in cache

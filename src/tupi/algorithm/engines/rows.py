@@ -29,7 +29,7 @@ from tupi.algorithm.engines.vectors import (
     zeros,
 )
 from tupi.embedding.embedding import LANES
-from tupi.runtime.compiling import compiled
+from tupi.runtime.computing import compiled
 
 Array = NDArray[Any]
 

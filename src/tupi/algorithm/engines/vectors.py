@@ -15,7 +15,7 @@ from numba.core import cgutils, errors, types
 from numba.extending import intrinsic, models, register_model
 
 from tupi.embedding.embedding import LANES
-from tupi.runtime.storage import CACHE_LINE
+from tupi.runtime.computing import CACHE_LINE
 
 WIDE = 4 * LANES
 FUSED = ("contract",)  # a product and a sum may become one instruction
@@ -23,15 +23,15 @@ instruction: Any = intrinsic  # compiled code calls it without the first argumen
 part_of_a_loop = numba.njit(inline="always")  # functions whose call would take as long as what they do
 
 
-class Vector(types.Type):
+class VectorType(types.Type):
     """The type of vectors of so many float32 or float64."""
 
     def __init__(self, lanes: int, dtype: Any = types.float32) -> None:
         self.lanes, self.dtype = lanes, dtype
-        super().__init__(name=f"Vector({lanes}, {dtype})")
+        super().__init__(name=f"VectorType({lanes}, {dtype})")
 
 
-@register_model(Vector)
+@register_model(VectorType)
 class _VectorModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
         super().__init__(manager, kind, ir.VectorType(manager[kind.dtype].get_value_type(), kind.lanes))
@@ -59,7 +59,7 @@ def _zeros(lanes: int, dtype: Any = types.float32) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             return ir.Constant(context.get_value_type(signature.return_type), None)
 
-        return Vector(lanes, dtype)(), generate
+        return VectorType(lanes, dtype)(), generate
 
     return zeros
 

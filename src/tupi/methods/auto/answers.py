@@ -130,9 +130,13 @@ class Answer(ABC):
         return blend_of(self.share(NEW, probability), label_free, confirmed), probability, confirmed
 
     def share(self, blend: Blend, probability: float) -> float:
-        """Return how much of a blend to take in place of the initial predictions, given the probability of a gain."""
+        """Return how much of a blend to take in place of the initial predictions, given the probability of a gain.
+
+        That few labels teach little is no reason against the label-free answer, which was taught by none.
+        """
         wrong = wrong_before(self.gain(blend), self.n_used)
-        return weight_of(probability, self.problem.promise, wrong, self.n_used)
+        size = np.inf if blend is LABEL_FREE else self.n_used
+        return weight_of(probability, self.problem.promise, wrong, size)
 
     def confirmation(self) -> float:
         """Return the probability that the labels belong to the items."""

@@ -49,10 +49,10 @@ from tupi.methods.auto.items import Scale, scale_of
 from tupi.methods.auto.labelfree import LABEL_FREE, LabelFree, label_free
 from tupi.methods.auto.model import mixture_of, model_of
 from tupi.methods.auto.reasons import Explanation
-from tupi.methods.base import Fit, Method
+from tupi.methods.base import Fit, Method, check_related
 from tupi.methods.supervised import known_items
+from tupi.runtime.computing import one_blas_thread
 from tupi.runtime.errors import InputError
-from tupi.runtime.threads import one_blas_thread
 
 BYTES_OF_ANCHORS, BYTES_OF_COLUMNS = 240, 100  # that each item takes, and each of its columns of predictions
 BYTES_OF_TABLES = 75  # that every two anchors take
@@ -168,6 +168,8 @@ class Auto(Method):
         """
         if labels is None:
             return self._without_labels(base, scale, names, suggest), None, None
+        with np.errstate(over="ignore"):  # what is learned of classes is on one scale
+            check_related(scale.scale.max() / scale.scale, scale.scale, scale.scale.max())
         progress("Learning from the labels")
         answer = fitted(base, relabel(labels, items), scale)
         progress("Asking the labels that were left out")
@@ -290,9 +292,9 @@ def steps_of(base: LabelFree, columns: Sequence[Any], sampled: Sequence[Array], 
 def why(labels: Labels | None, found: Fit) -> str:
     """Return a sentence on why labels were used, or not."""
     if found.gain is not None:
-        return "Method 'fuse' was chosen, because there are labels. "
-    why = "there are no labels" if labels is None else "no two labelled items with features differ in their label"
-    return f"Method 'smooth' was chosen, because {why}. "
+        return "The labels were used to learn how far to trust the predictions, and what the views add to them. "
+    why = "There are no labels" if labels is None else "No two labelled items with features differ in their label"
+    return f"{why}, so only the predictions and the views were looked at. "
 
 
 def describe_views(base: LabelFree, names: list[str]) -> str:

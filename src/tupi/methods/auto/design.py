@@ -14,7 +14,7 @@ from tupi.methods.auto.kernels import kernels, pick_features
 from tupi.methods.auto.labelfree import LabelFree
 from tupi.methods.auto.preferences import SCALE
 from tupi.methods.auto.process import LOG_PRIOR_NOISE, LeftOut
-from tupi.runtime.threads import one_blas_thread
+from tupi.runtime.computing import one_blas_thread
 
 POOL, PAIR_POOL = 500, 300  # items among which suggestions are looked for
 N_SUGGESTED = 100

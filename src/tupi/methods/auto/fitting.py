@@ -21,14 +21,20 @@ from tupi.inputs.groups import relative_labels
 from tupi.inputs.labels import Labels, Pairs, labelled_items
 from tupi.methods.auto import trees
 from tupi.methods.auto.answers import Answer, ComparisonAnswer, RankingAnswer, RegressionAnswer
-from tupi.methods.auto.class_answers import CLASS_SHIFT, BinaryAnswer, ClassAnswer, label_free_chances
+from tupi.methods.auto.class_answers import (
+    CLASS_SHIFT,
+    BinaryAnswer,
+    ClassAnswer,
+    label_free_chances,
+    spread_of,
+)
 from tupi.methods.auto.fused import Average, Chances, Fused, Linear, Process, expected, line_of
 from tupi.methods.auto.guard import mean_shares
 from tupi.methods.auto.hypotheses import (
     FEW,
     REVERSAL,
+    AtLabels,
     Hypotheses,
-    Known,
     averaged,
     expected_of_columns,
     hypotheses,
@@ -42,12 +48,13 @@ from tupi.methods.auto.process import (
     FOLDS,
     JITTER,
     LeftOut,
-    Model,
+    PriorProcess,
     judged_apart,
     labelled_model,
     posterior,
     slope,
     standardised,
+    units_of,
 )
 
 MAX_LABELS = 2000  # more are thinned out: systems of so many equations still take seconds
@@ -55,10 +62,8 @@ MAX_ENTRIES = 1 << 27  # of a kernel between all items and the labelled ones: ha
 MAX_JUDGED = 500  # comparisons that judge the gain
 LEAST_SLOPE = 0.25  # of the expected one: what labels that say so with less certainty are allowed
 LEAST_FOR_TREES = 40  # labels: fewer grow trees that say little
-LEAST_FOR_SCALES, USUAL = (
-    5,
-    1.1,
-)  # labels that tell of a scale, and times the deviation that is expected of the greatest
+LEAST_FOR_SCALES = 5  # labels that tell of a scale
+USUAL = 1.1  # times the deviation that is expected of the greatest
 PREFERRED = 1.0  # log odds of values as they are
 NARROWEST = 0.1  # deviations by which densities of values are estimated, at least
 LEAST_NOISE = 0.005  # of the labels' variance, for how sure predictions are: kernels are never quite right
@@ -92,8 +97,13 @@ def fitted(base: LabelFree, labels: Labels, scale: Scale) -> Answer:
     levels = scale.groups is None or scale.groups.levels
     best: tuple[float, Array, Fused] | None = None
     found = kernels(base, labelled, with_f=True)
+    lines = None
+    if scale.task == "regression":
+        level, deviation = units_of(values, weights)
+        spreads = (spread_of(one, base, scale) for one in (base.answer, base.only(0)))
+        lines = [(spread / deviation, (mean - level) / deviation) for mean, spread in spreads]
     for z, stretched in scales_of(values, weights)[: None if scale.task == "ranking" else 1]:
-        fused = fit_values(base, labelled, z, groups, levels, weights, found)
+        fused = fit_values(base, labelled, z, groups, levels, weights, found, lines)
         assert fused.average is not None
         likely = fused.average.hypotheses.evidence + stretched
         if best is None or likely > best[0]:
@@ -171,6 +181,7 @@ def fit_values(
     levels: bool = True,
     weights: Array | None = None,
     found: Kernels | None = None,
+    lines: Sequence[tuple[float, float]] | None = None,
 ) -> Fused:
     """Return what values make of all hypotheses together.
 
@@ -190,13 +201,17 @@ def fit_values(
         As how many answers each label counts.
     found : Kernels, optional
         The kernels to the labelled items with f as last column, if they are at hand.
+    lines : sequence of tuple, optional
+        For labels in the units of the predictions, see `tupi.methods.auto.hypotheses.hypotheses`.
     """
     found = kernels(problem, labelled, with_f=True) if found is None else found
     columns, shared, m = found.of_columns(labelled), found.within(), len(z)
     together = np.ones((m, m)) if levels or groups is None else np.equal.outer(groups, groups).astype(float)
-    known = Known(columns[0], shared, together, np.ones(m) if weights is None else weights, z)
+    known = AtLabels(columns[0], shared, together, np.ones(m) if weights is None else weights, z)
     layout, q = problem.layout, columns.shape[1]
-    tried = hypotheses(columns[0], 1 - problem.share.c, len(found.tables), bool(layout.related), bool(layout.rest))
+    tried = hypotheses(
+        columns[0], 1 - problem.share.c, len(found.tables), bool(layout.related), bool(layout.rest), lines
+    )
     apart = groups if groups is not None and groups.max() > 1 else None
     sides = [np.flatnonzero(tried.plain == plain) for plain in (False, True)]
     parts = [averaged(known, tried[side], apart) for side in sides if len(side)]
@@ -207,7 +222,7 @@ def fit_values(
     line = line_of(shares @ after.slopes, found.columns, columns).coefficients + np.einsum(
         "q,cqk->ck", slopes, found.columns
     )
-    line[:, 0] += constant * (shares @ duals.sum(axis=1))
+    line[:, 0] += shares @ (after.heights + constant * after.shifts * duals.sum(axis=1))
     of_kernels = np.einsum("h,hp,hm->pm", shares, after.variances[:, q:], duals)
     average = Average(line, [one[:, None] for one in of_kernels], after)
     # One process with the mean of all variances says how sure that is.
@@ -233,7 +248,7 @@ def fit_values(
 
 
 def both_sides(
-    parts: Sequence[tuple[Hypotheses, Array, LeftOut]], known: Known, expected: float
+    parts: Sequence[tuple[Hypotheses, Array, LeftOut]], known: AtLabels, expected: float
 ) -> tuple[Hypotheses, Array, LeftOut]:
     """Return what is said by hypotheses of alike items and by those of the views' own columns, as one.
 
@@ -244,7 +259,7 @@ def both_sides(
     ----------
     parts : sequence of tuple
         What `averaged` returned for one or both.
-    known : Known
+    known : AtLabels
         The labels.
     expected : float
         The share of the columns before any label.
@@ -268,6 +283,9 @@ def both_sides(
 def fit_classes(problem: LabelFree, labelled: Features, z: Array, mean: Chances, weights: Array | None = None) -> Fused:
     """Fit the process to classes.
 
+    Ten labels of ten classes leave some without any, and that nobody has seen a class is no sign that it is rare: it
+    stays as the label-free answer says.
+
     Parameters
     ----------
     problem, labelled, weights
@@ -278,13 +296,14 @@ def fit_classes(problem: LabelFree, labelled: Features, z: Array, mean: Chances,
         The mean function.
     """
     found = kernels(problem, labelled)
-    columns, residuals = found.of_columns(labelled), z - mean(labelled.base)
+    columns, before, members = found.of_columns(labelled), mean(labelled.base), z > 0
+    residuals = np.where(members.any(axis=0), z - before, 0.0)
     model = labelled_model(columns, found.within(), found.prior, CLASS_SHIFT, weights=weights)
     some = evenly(len(z), int(CHOOSING_LABELS / z.shape[1] ** (1 / 3)))  # outputs agree on variances
     v = model.among(some).most_likely(residuals[some])
     after = posterior(model, v, residuals)
     process = Process(mean, found.columns, 0, columns, v[:-1], after.duals, CLASS_SHIFT)
-    left_out, nothing = judged_apart(model, after, z, z - residuals), np.empty(0, np.int64)
+    left_out, nothing = judged_apart(model, after, residuals, before, members), np.empty(0, np.int64)
     inverses, noise = list(after.inverses), float(v[-1])
     return Fused(found, process, inverses, noise, left_out, np.empty(0), nothing, weights=weights)
 
@@ -302,7 +321,7 @@ def fit_pairs(problem: LabelFree, labelled: Features, answers: Answers, groups: 
         found, columns = _held(found, columns, against)
         function, mean = Linear(LEAST_SLOPE * function.coefficients), LEAST_SLOPE * mean
         after = fit_preferences(columns[0], shared, found.prior, mean, answers)
-    K = Model(columns, shared, JITTER * np.eye(len(mean)), found.prior).covariance(after.v, 0)
+    K = PriorProcess(columns, shared, JITTER * np.eye(len(mean)), found.prior).covariance(after.v, 0)
     judged = evenly(len(answers.higher), MAX_JUDGED)
     process = Process(function, found.columns, 0, columns, after.v, after.dual[:, None], 0.0)
     differences = left_out_comparisons(after, K, judged)

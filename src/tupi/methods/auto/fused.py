@@ -166,18 +166,20 @@ class Average:
     def mean(self, process: Process) -> Linear:
         """Return what is expected before any label, by the hypotheses as they count after."""
         h = self.hypotheses
-        return line_of(h.shares @ h.slopes, process.columns, process.at_labels)
+        return line_of(h.shares @ h.slopes, process.columns, process.at_labels, float(h.shares @ h.heights))
 
-    def means(self, process: Process) -> Iterator[tuple[float, Linear, Array, float]]:
-        """Yield the share of each hypothesis, its mean function, its variances and its noise."""
+    def means(self, process: Process) -> Iterator[tuple[float, Linear, Array, float, float]]:
+        """Yield the share of each hypothesis, its mean function, its variances, its noise and that of a shift."""
         h = self.hypotheses
-        for share, slopes, v, noise in zip(h.shares, h.slopes, h.variances, h.noise, strict=True):
-            yield float(share), line_of(slopes, process.columns, process.at_labels), v, float(noise)
+        each = zip(h.shares, h.slopes, h.heights, h.variances, h.noise, h.shifts, strict=True)
+        for share, slopes, height, v, noise, shift in each:
+            yield float(share), line_of(slopes, process.columns, process.at_labels, height), v, float(noise), shift
 
 
-def line_of(slopes: Array, columns: Array, at_labels: Array) -> Linear:
-    """Return the mean function with given slopes of columns, which is 0 on average over the labelled items."""
+def line_of(slopes: Array, columns: Array, at_labels: Array, height: float = 0.0) -> Linear:
+    """Return the mean function with given slopes of columns, and its height on average over the labelled items."""
     coefficients = np.einsum("q,cqk->ck", slopes, columns)
+    coefficients[:, 0] += height
     coefficients[:, 0] -= np.einsum("q,cq->c", slopes, at_labels.mean(axis=2))
     return Linear(coefficients)
 

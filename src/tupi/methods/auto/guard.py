@@ -193,7 +193,7 @@ def share_of_new(before: Array, after: Array, promise: float, probability: float
     return share if share >= LEAST_SHARE else 0.0
 
 
-def weight_of(probability: float, promise: float, wrong: float, size: int) -> float:
+def weight_of(probability: float, promise: float, wrong: float, size: float) -> float:
     """Return the share of the new predictions in what comes back: P(gain > 0), or 0 where that is too low.
 
     A few labels teach little, and a strong predictor leaves little to learn. So the share is less for both: by a factor
@@ -204,8 +204,8 @@ def weight_of(probability: float, promise: float, wrong: float, size: int) -> fl
     ----------
     probability, promise : float
         P(gain > 0), and what the views promise, see `probability_of_gain`.
-    wrong, size : float and int
-        The share that is wrong before, see `wrong_before`, and how many labels say so.
+    wrong, size : float
+        The share that is wrong before, see `wrong_before`, and how many labels the new predictions were learned from.
     """
     related = LEAST if wrong < USUALLY_WRONG else LEAST_OF_WEAK
     if probability < (related if promise > 0 else LEAST_UNRELATED):

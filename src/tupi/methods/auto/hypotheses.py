@@ -3,7 +3,8 @@
 A hypothesis says three things of labels y with mean 0 and deviation 1:
 
 - how well predictions follow them: y = b l + rest, where l is the label-free answer or f itself, and b the slope that a
-  correlation of `CORRELATIONS` gives;
+  correlation of `CORRELATIONS` gives. Where predictions are values in the units of the labels, it is likelier that y is
+  l and a rest, with neither a slope nor a height to learn: these would take many labels;
 - how much of the rest the views explain (`EXPLAINED`); what remains is noise;
 - by what they explain it, a *family* of kernels: averages over few or many alike items, both, both together with the
   views' own columns, or these columns alone, as in ridge regression that starts from f.
@@ -20,8 +21,8 @@ weight divided by the density of that label given the others, N(y_i; mean, varia
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -46,6 +47,8 @@ EXPLAINED = (0.15, 0.4, 0.7, 0.9, 0.97, 0.99)  # shares of the rest that views e
 # The same for columns alone. One may be the sum of others, but few labels cannot tell, and are spared the last share.
 EXPLAINED_BY_COLUMNS = (0.15, 0.4, 0.7, 0.9, 0.98, 0.9995)
 HOW_LIKELY = (0.3, 0.3, 0.2, 0.1, 0.05, 0.05)  # each of these before any label: most views explain some of it
+AS_THEY_ARE = 0.8  # how likely it is that predictions in the labels' units need neither a slope nor a height
+SLOPE_OF_UNITS, SHIFT_OF_UNITS = 0.02, 0.01  # variances of what they need all the same: a slope, in b squared, a shift
 LEAST_REST = 0.02  # of the labels' variance
 SLOPE_VARIANCE, LEAST_SLOPE_VARIANCE = 0.05, 0.02  # of b, in b squared and besides: it is not known exactly
 # Families, as shares of what they explain: of each kernel of the graph, each column, and each pair of a linear and a
@@ -56,7 +59,7 @@ OF_VIEWS, OF_REST = 0.018, 0.0025
 LINEAR = (1.0, 0.6)  # of what the views' own columns explain, the share of the linear kernel
 REST_OF_VIEWS = 0.4  # by so much less is expected of unrelated views than of related ones
 LEAST_TRUST = 0.05  # share of their variance that smoothed columns keep where the sign says that nothing is error
-LEAST_LABELS = 8  # fewer say nothing of the views' own columns beside averages
+LEAST_LABELS = 5  # fewer say nothing of the views' own columns beside averages
 MOST_PLAIN, LEAST_PLAIN = 0.5, 0.05  # how likely these are if all of f's deviations are signal, and if none is
 MOST_TRIED, HOPELESS = 120, 12.0  # labels that first rule out what is so many times less likely, in log odds
 CHOOSING_LABELS, FEWER = 400, 3  # labels that weigh hypotheses at most, and how many of these more labels are told
@@ -81,6 +84,9 @@ class Hypotheses:
         Logarithms of how much each counts; before any label, of how likely it is.
     plain : ndarray of bool, shape (h,)
         Which of them know the views' own columns alone.
+    heights, shifts : ndarray of shape (h,), optional
+        Of the mean function on average over the labelled items, and the variance by which all labels may be higher.
+        In files of earlier versions they are 0 and 1 for all.
     """
 
     slopes: Array
@@ -88,6 +94,13 @@ class Hypotheses:
     noise: Array
     logs: Array
     plain: NDArray[np.bool_]
+    heights: Array = field(default_factory=lambda: np.empty(0))
+    shifts: Array = field(default_factory=lambda: np.empty(0))
+
+    def __post_init__(self) -> None:
+        if not len(self.shifts):
+            object.__setattr__(self, "heights", np.zeros(len(self.logs)))
+            object.__setattr__(self, "shifts", np.ones(len(self.logs)))
 
     def __getitem__(self, chosen: Positions) -> Hypotheses:
         """Return some of them."""
@@ -109,7 +122,7 @@ class Hypotheses:
         return np.sort(order[self.logs[order] > self.logs.max() + np.log(LEAST_SHARE)])
 
 
-class Known(NamedTuple):
+class AtLabels(NamedTuple):
     """Labelled items and their values.
 
     Attributes
@@ -132,34 +145,36 @@ class Known(NamedTuple):
     sure: Array
     z: Array
 
-    def among(self, some: Positions) -> Known:
+    def among(self, some: Positions) -> AtLabels:
         """Return some of the labels."""
         square = np.ix_(some, some)
         shared = self.shared[:, some][:, :, some]
-        return Known(self.columns[:, some], shared, self.fixed[square], self.sure[some], self.z[some])
+        return AtLabels(self.columns[:, some], shared, self.fixed[square], self.sure[some], self.z[some])
 
-    def mean(self, slopes: Array) -> Array:
+    def mean(self, slopes: Array, height: float = 0.0) -> Array:
         """Return the mean function of a hypothesis."""
-        return slopes @ (self.columns - self.columns.mean(axis=1, keepdims=True))
+        return height + slopes @ (self.columns - self.columns.mean(axis=1, keepdims=True))
 
-    def covariance(self, variances: Array, noise: float) -> Array:
+    def covariance(self, variances: Array, noise: float, shift: float = 1.0) -> Array:
         """Return the covariance of the values under a hypothesis."""
         q = len(self.columns)
-        found = (self.columns.T * variances[:q]) @ self.columns + self.fixed
+        found = (self.columns.T * variances[:q]) @ self.columns + shift * self.fixed
         if len(self.shared):
-            found += np.tensordot(variances[q:], self.shared, 1)
-        found[np.diag_indices_from(found)] += noise / self.sure + JITTER
+            found += (variances[q:] @ self.shared.reshape(len(self.shared), -1)).reshape(found.shape)
+        found.flat[:: len(found) + 1] += noise / self.sure + JITTER
         return np.asarray(found)
 
     def told(self, one: Hypotheses) -> Iterator[tuple[float, Array, Array]]:
         """Yield for each hypothesis how much it counts after the labels, K^-1, and K^-1 times the residuals."""
-        for slopes, variances, noise, before in zip(one.slopes, one.variances, one.noise, one.logs, strict=True):
-            factor, wrong = dpotrf(self.covariance(variances, noise), lower=True)
+        each = zip(one.slopes, one.variances, one.noise, one.logs, one.heights, one.shifts, strict=True)
+        for slopes, variances, noise, before, height, shift in each:
+            factor, wrong = dpotrf(self.covariance(variances, noise, shift), lower=True)
             if wrong:
                 raise np.linalg.LinAlgError("the covariance of the labels is not positive definite")
             inverse = dpotri(factor, lower=True)[0]
-            inverse = np.tril(inverse) + np.tril(inverse, -1).T
-            residuals = self.z - self.mean(slopes)
+            inverse = inverse + inverse.T  # what is above the diagonal is zero, as `dpotrf` leaves it
+            inverse.flat[:: len(inverse) + 1] *= 0.5
+            residuals = self.z - self.mean(slopes, height)
             dual = inverse @ residuals
             yield before - 0.5 * residuals @ dual - np.log(np.diag(factor)).sum(), inverse, dual
 
@@ -169,19 +184,29 @@ def expected_of_columns(trust: float) -> float:
     return LEAST_PLAIN + (MOST_PLAIN - LEAST_PLAIN) * (1 - trust)
 
 
-def hypotheses(columns: Array, trust: float, tables: int, related: bool, rest: bool) -> Hypotheses:
+def hypotheses(
+    columns: Array,
+    trust: float,
+    tables: int,
+    related: bool,
+    rest: bool,
+    lines: Sequence[tuple[float, float]] | None = None,
+) -> Hypotheses:
     """Return all hypotheses before any label.
 
     Parameters
     ----------
     columns : ndarray of shape (q, m)
-        Columns at the labelled items, see `Known`.
+        Columns at the labelled items, see `AtLabels`.
     trust : float
         The share of error in what sets f apart from averages over alike items.
     tables : int
         How many kernels of the graph there are: those of few and of many alike items, or none.
     related, rest : bool
         Whether there are related views and others, with two kernels each.
+    lines : sequence of tuple, optional
+        For values in the units of the predictions: slope and height by which the label-free answer, and f, both with
+        mean 0 and deviation 1 over all items, would be the labels themselves.
     """
     q, m = columns.shape
     size = np.array([*np.mean(columns**2, axis=1), *np.ones(tables + 2 * related + 2 * rest)])
@@ -208,19 +233,49 @@ def hypotheses(columns: Array, trust: float, tables: int, related: bool, rest: b
         if not likely:
             continue
         column = q - 1 if of_f else 0
-        of_each = np.full(len(CORRELATIONS), 1 / len(CORRELATIONS)) if of_f else OF_ANSWER
-        turned = [(rho, np.exp(-REVERSAL) / len(REVERSED)) for rho in REVERSED] if m >= FEW else []
-        for rho, chance in [*zip(CORRELATIONS, of_each, strict=True), *turned]:
-            b = np.sign(rho) * slope(columns[column], abs(rho))
-            left = max(1 - b**2 * columns[column].var(), LEAST_REST)
-            explained = list(zip(EXPLAINED_BY_COLUMNS if of_f else EXPLAINED, HOW_LIKELY, strict=True))
+        explained = list(zip(EXPLAINED_BY_COLUMNS if of_f else EXPLAINED, HOW_LIKELY, strict=True))
+        for mean in _means(columns[column], of_f, None if lines is None else lines[of_f]):
             for share, expected_share in explained[:-1] if of_f and m < FEW else explained:
-                slopes, v = np.zeros(q), share * left * explains
-                slopes[column] = b
-                v[column] += SLOPE_VARIANCE * b**2 + LEAST_SLOPE_VARIANCE
-                before = np.log(likely * chance * expected_share)
-                found.append((slopes, v, (1 - share) * left, before, of_f))
+                slopes, v = np.zeros(q), share * mean.rest * explains
+                slopes[column] = mean.slope
+                v[column] += mean.unsure
+                before = np.log(likely * mean.chance * expected_share)
+                found.append((slopes, v, (1 - share) * mean.rest, before, of_f, mean.height, mean.shift))
     return Hypotheses(*map(np.array, zip(*found, strict=True)))
+
+
+class _MeanFunction(NamedTuple):
+    """What a hypothesis expects of labels before it has seen any.
+
+    Its slope for a column and its height at the labelled items on average; the variance of all that is not this line;
+    the variances of the slope and of a shift of all labels; how likely it is.
+    """
+
+    slope: float
+    height: float
+    rest: float
+    unsure: float
+    shift: float
+    chance: float
+
+
+def _means(column: Array, of_f: bool, line: tuple[float, float] | None) -> list[_MeanFunction]:
+    """Return mean functions along one column: the label-free answer's, or that of f."""
+    chances = [1 / len(CORRELATIONS)] * len(CORRELATIONS) if of_f else OF_ANSWER
+    turned = [(rho, np.exp(-REVERSAL) / len(REVERSED)) for rho in REVERSED] if len(column) >= FEW else []
+    in_units = 0.0 if line is None else AS_THEY_ARE
+    found = []
+    for rho, chance in [*zip(CORRELATIONS, chances, strict=True), *turned]:
+        b = np.sign(rho) * slope(column, abs(rho))
+        rest = max(1 - b**2 * column.var(), LEAST_REST)
+        unsure = SLOPE_VARIANCE * b**2 + LEAST_SLOPE_VARIANCE
+        found.append(_MeanFunction(b, 0.0, rest, unsure, 1.0, (1 - in_units) * chance))
+    if line is not None:
+        b, height = line[0], line[1] + line[0] * column.mean()
+        unsure = SLOPE_OF_UNITS * b**2
+        for rho, chance in zip(CORRELATIONS, chances, strict=True):
+            found.append(_MeanFunction(b, height, 1 - rho**2, unsure, SHIFT_OF_UNITS, in_units * chance))
+    return found
 
 
 class Mean:
@@ -244,12 +299,12 @@ class Mean:
         return np.asarray(self._sum / self._total)
 
 
-def averaged(known: Known, tried: Hypotheses, groups: Positions | None = None) -> tuple[Hypotheses, Array, LeftOut]:
+def averaged(known: AtLabels, tried: Hypotheses, groups: Positions | None = None) -> tuple[Hypotheses, Array, LeftOut]:
     """Return what labels leave of hypotheses, K^-1 times the residuals under each, and predictions of labels left out.
 
     Parameters
     ----------
-    known : Known
+    known : AtLabels
         The labels.
     tried : Hypotheses
         As they are before any label.
@@ -304,7 +359,8 @@ def _without_two(dual: Array, inverse: Array) -> tuple[Array, Array, Array]:
     errors = (diagonal[None, :] * dual[:, None] - inverse * dual[None, :]) / determinant
     np.fill_diagonal(errors, dual / diagonal)
     single = 0.5 * np.log(diagonal) - 0.5 * dual**2 / diagonal
-    squares = diagonal[:, None] * errors**2 + diagonal[None, :] * errors.T**2 + 2 * inverse * errors * errors.T
+    own = diagonal[:, None] * errors**2
+    squares = own + own.T + 2 * inverse * errors * errors.T
     return errors, single, 0.5 * np.log(np.maximum(determinant, 1e-300)) - 0.5 * squares
 
 

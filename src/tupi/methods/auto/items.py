@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.blocks.home import Home, Rows, reads_views
-from tupi.embedding.anchors import Anchors, Near, Points, place_anchors
+from tupi.embedding.anchors import Near, Points, one_view, place_anchors
 from tupi.embedding.prepared import Prepared, in_scale
 from tupi.inputs.groups import Groups
 from tupi.inputs.problem import Problem
@@ -141,7 +141,7 @@ class Layout:
             kept = self.kept[view]
             some = columns if kept.all() else columns[:, kept]
             np.divide(some, np.sqrt(kept.sum()), out=together[:, start:end], casting="same_kind")
-        return Points(together, np.column_stack([has for _, has in found]))
+        return Points(together, np.column_stack([has for _, has in found]), offsets)
 
 
 def of_one(points: Points, views: tuple[int, ...]) -> NDArray[np.floating]:
@@ -159,13 +159,13 @@ class Space:
         Of its views.
     directions : ndarray of shape (d, k) or None
         Leading principal directions of the views side by side, if no item lacks a view and there are many columns.
-    anchors : Anchors
+    anchors : Points
         In these directions.
     """
 
     layout: Layout
     directions: NDArray[np.floating] | None
-    anchors: Anchors
+    anchors: Points
 
     def near(self, points: Points) -> Near:
         """Return the nearest anchors of items, given their related views."""
@@ -173,32 +173,29 @@ class Space:
 
     def near_and_reach(self, points: Points) -> tuple[Near, NDArray[np.float64]]:
         """Return the same, and how far each item is from the last of its nearest anchors; 0 if it has none."""
-        offsets = self.layout.offsets(self.layout.related)
-        if len(self.anchors.offsets) == len(offsets) and self.directions is None:
+        if len(self.anchors.offsets) == len(points.offsets) and self.directions is None:
             return self.anchors.near_and_reach(points)
         # No item lacked a view when the anchors were placed. One that came later may, and meets them column by column.
         whole = np.asarray(points.present.all(axis=1))
         columns = points.columns if self.directions is None else points.columns @ self.directions
-        near, reach = self.anchors.near_and_reach(Points(columns, whole[:, None]))
+        near, reach = self.anchors.near_and_reach(Points(columns, whole[:, None], self.anchors.offsets))
         if whole.all():
             return near, reach
         some, anchors = np.flatnonzero(~whole), self.anchors.columns
         anchors = anchors if self.directions is None else anchors @ self.directions.T
-        there = Anchors(anchors, np.ones((len(anchors), len(offsets) - 1), bool), offsets)
-        rows, far = there.near_and_reach(Points(points.columns[some], points.present[some]))
+        everywhere = np.ones((len(anchors), points.present.shape[1]), bool)
+        rows, far = Points(anchors, everywhere, points.offsets).near_and_reach(points[some])
         near.numbers[some], near.weights[some], reach[some] = rows.numbers, rows.weights, far
         return near, reach
 
 
 def make_space(layout: Layout, points: Points, complete: bool, n: int) -> Space:
     """Return where items are: in leading directions if no item lacks a view."""
-    offsets = layout.offsets(layout.related)
     if not complete:
-        return Space(layout, None, place_anchors(points, offsets, n))
+        return Space(layout, None, place_anchors(points, n))
     directions = leading_directions(points.columns[:FITTED])
     columns = points.columns if directions is None else points.columns @ directions
-    whole = Points(columns, points.present[:, :1])
-    return Space(layout, directions, place_anchors(whole, np.array([0, columns.shape[1]]), n))
+    return Space(layout, directions, place_anchors(one_view(columns), n))
 
 
 @reads_views

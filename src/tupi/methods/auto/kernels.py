@@ -26,7 +26,6 @@ LOG_PRIOR = -2.0  # log variance of a column or graph kernel: expected to explai
 LOG_PRIOR_VIEW = -4.0  # of a kernel of the views themselves, 2 per cent: these extrapolate, and harm with few labels
 LOG_PRIOR_REST, SD_REST = -6.0, 2.0  # of unrelated views: most are junk, but one that is not may explain anything
 LEAST_TRUST = 0.05  # share of their prior variance that smoothed columns keep where the sign says that nothing is error
-BANDWIDTH_ITEMS = 2000
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
 
@@ -170,7 +169,7 @@ def with_tables(kernels: Kernels, tables: list[GraphKernel]) -> Kernels:
     if kernels.labelled.near is None:
         return kernels
     Zt = _columns_of(kernels.labelled.near, tables)
-    there = [table.times(Zt) for table in tables]
+    there = [table.to(kernels.labelled.near) for table in tables]
     factors = [1 / max(float(np.einsum("ij,ij->j", Zt, one).mean()), 1e-12) for one in there]
     found = replace(kernels, tables=[table.scaled(by) for table, by in zip(tables, factors, strict=True)])
     vars(found)["_there"] = [one.astype(np.float64) * by for one, by in zip(there, factors, strict=True)]  # at hand
@@ -188,8 +187,7 @@ def kernels(problem: LabelFree, labelled: Features, with_f: bool = False) -> Ker
     log_prior = [LOG_PRIOR + (trust if k > 1 else 0.0) for k in range(problem.columns.shape[1])]
     log_prior.extend([LOG_PRIOR] * len(problem.tables))
     scales, widths = [], []
-    some = pick_features(problem, problem.evenly(BANDWIDTH_ITEMS)).views
-    for X, Y in zip(labelled.views, some, strict=True):
+    for X, Y in zip(labelled.views, problem.typical, strict=True):
         scales.append(max(float(np.mean(np.einsum("ij,ij->i", X, X))), 1e-12))
         widths.append(max(float(np.median(squared_distances(Y, X))), 1e-12))
     for views, expected in ((problem.layout.related, LOG_PRIOR_VIEW), (problem.layout.rest, LOG_PRIOR_REST)):

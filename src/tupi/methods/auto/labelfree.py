@@ -21,14 +21,14 @@ from tupi.embedding.anchors import FAINT, AnchorGraph, GraphKernel, Near, compil
 from tupi.embedding.relevance import TESTED, Relations, evenly, normal_quantiles, relations
 from tupi.methods.auto.items import Layout, Space, content_order, drawing_order, make_space, of_one
 from tupi.methods.auto.signal import SignalShare, explained_by, sampled_neighbors, signal_share
-from tupi.runtime.compiling import must_compile
-from tupi.runtime.threads import in_order
+from tupi.runtime.computing import in_order, must_compile
 
 SAMPLE = 10_000  # items that views are judged by and anchors are placed by
 NEIGHBORS = 15  # by which views explain predictions
 STRENGTHS = (1.0, 10.0, 100.0)  # of the low passes
 KERNEL_STRENGTHS = (10.0, 100.0)  # of the graph's kernels
 LABEL_FREE = "label-free"  # under which name `Prepared` keeps the answer, see `tupi.methods.auto.auto.label_free_of`
+TYPICAL = 2000  # items that say how far apart items are
 SINGLE = 20_000  # items from which on columns are kept in single precision
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
@@ -227,6 +227,19 @@ class LabelFree:
         """The graph's kernels between anchors."""
         return [] if self.graph is None else [self.graph.kernel(c) for c in KERNEL_STRENGTHS]
 
+    @property
+    def typical(self) -> list[NDArray[np.floating]]:
+        """Views of some items as the process sees them, by which widths of kernels are chosen."""
+        return self._pick_typical() if self.views is None else self._kept_typical
+
+    @cached_property
+    def _kept_typical(self) -> list[NDArray[np.floating]]:
+        """The same, kept beside the views of all items."""
+        return self._pick_typical()
+
+    def _pick_typical(self) -> list[NDArray[np.floating]]:
+        return self.home.picked(self.evenly(TYPICAL), laid_out, layout=self.layout)
+
     def view_shares(self, columns: Array) -> Array:
         """Return each view's share of what the views, one by one, explain in columns of the sample's items."""
         shares = np.zeros(self.home.n_views)
@@ -298,7 +311,7 @@ def label_free(
     progress("Leaving out views in turn")
     # In the order of f: what is picked among them is spread evenly over f, and tells more of it than random ones do.
     spread = np.argsort(np.argsort(order)[sample])
-    by_themselves = np.split(points.columns[spread], layout.offsets(related)[1:-1], axis=1)
+    by_themselves = np.split(points.columns[spread], points.offsets[1:-1], axis=1)
     table = alike.moments
     p = smoothed(table)
     away = p - np.eye(table.shape[1])[1]

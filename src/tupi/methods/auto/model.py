@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,18 +25,19 @@ from tupi.embedding.relevance import evenly
 from tupi.inputs.new_items import Foreseen, Known, NewItems
 from tupi.methods.auto.answers import Answer, RankingAnswer
 from tupi.methods.auto.class_answers import ClassAnswer, ClassColumns, class_columns, without_labels
-from tupi.methods.auto.fused import Fused, answered, based_on, deviations, in_units, mixed
+from tupi.methods.auto.fused import Fused, answered, answered_again, based_on, deviations, in_units, mixed
 from tupi.methods.auto.guard import Blend
-from tupi.methods.auto.items import Layout, Scale, Space
+from tupi.methods.auto.items import Layout, Scale, Space, of_one
 from tupi.methods.auto.kernels import with_tables
 from tupi.methods.auto.labelfree import KERNEL_STRENGTHS, LabelFree, based, normal_scores
 from tupi.methods.auto.process import LeftOut, labelled_model, posterior
 from tupi.methods.base import familiarity, usual_distance
+from tupi.runtime.computing import one_blas_thread
 from tupi.runtime.errors import InputError
-from tupi.runtime.threads import one_blas_thread
 
 COMPARED = 2000  # items of the fit whose distances say what is usual
 FARTHEST = 1e100  # standard deviations: squares of what is farther away are no numbers
+AT_HAND = 1 << 26  # bytes of views that are not read twice
 KNOTS = 4096  # of the curve from scores to normal scores
 Array = NDArray[np.float64]
 
@@ -44,21 +46,27 @@ Array = NDArray[np.float64]
 
 
 @reads_views
-def met(rows: Rows, *, layout: Layout, space: Space | None) -> tuple[Near | None, Array, Array]:
-    """Return the nearest anchors of each item, how far the last of them is, and the size of its other views' rows."""
-    near, reach = None, np.zeros(len(rows.has(0)))
+def met(rows: Rows, *, layout: Layout, space: Space | None, keep: bool) -> tuple[Near | None, Array, Array, list[Any]]:
+    """Return the nearest anchors of each item, how far the last of them is, and the size of its other views' rows.
+
+    The views as the process sees them come last, if they are to be kept.
+    """
+    near, reach, views = None, np.zeros(len(rows.has(0))), []
     if space is not None:
-        near, reach = space.near_and_reach(layout.points(rows, layout.related))
+        points = layout.points(rows, layout.related)
+        near, reach = space.near_and_reach(points)
+        views.append(of_one(points, layout.related))
     size = np.zeros(len(reach))
     if layout.rest:
-        rest = layout.points(rows, layout.rest).columns
-        size = np.sqrt(np.einsum("ij,ij->i", rest, rest, dtype=np.float64))
-    return near, reach, size
+        rest = layout.points(rows, layout.rest)
+        size = np.sqrt(np.einsum("ij,ij->i", rest.columns, rest.columns, dtype=np.float64))
+        views.append(of_one(rest, layout.rest))
+    return near, reach, size, views if keep else []
 
 
 @reads_views
 def _distances(rows: Rows, *, layout: Layout, space: Space | None) -> list[Array]:
-    return list(met(rows, layout=layout, space=space)[1:])
+    return list(met(rows, layout=layout, space=space, keep=False)[1:3])
 
 
 def recalled(rows: Rows, near: Near, initial: Array, *, averages: Array) -> Array:
@@ -249,7 +257,8 @@ class AutoModel:
         items : NewItems
             The items.
         sure : bool
-            Whether to say how sure it is, which takes time.
+            Whether to say how sure it is, and how familiar items are even if predictions stay as they are. That takes
+            time.
         """
         rows = np.flatnonzero(items.covered)
         predictions, familiar = np.array(items.initial), np.zeros(items.n)
@@ -283,8 +292,12 @@ class AutoModel:
                 f"predictions: found {items.as_given(items.initial)[which]} (item {which}), {farthest.max():.2g} "
                 f"standard deviations from the earlier ones; accepted: at most {FARTHEST:g}."
             )
+        if self.mixture is None and not sure:  # nobody asks where they are
+            return None, np.zeros(len(rows)), None, None
         initial = home.dealt(f if self.curve is None else self.curve(f))
-        near, reach, size = zip(*home.each(met, layout=self.layout, space=self.space), strict=True)
+        keep = self.fused is not None and self.layout.size * len(rows) <= AT_HAND
+        found = home.each(met, layout=self.layout, space=self.space, keep=keep)
+        near, reach, size, views = zip(*found, strict=True)
         familiar = familiarity((np.concatenate(reach), np.concatenate(size)), self.usual)
         if self.averages is None:
             base, kept = [one[:, :, None] for one in initial], []
@@ -293,9 +306,12 @@ class AutoModel:
             base = list(home.each(based, near, initial, average, passes=self.passes))
             kept = [near]
         answers = None
-        if self.fused is not None and (sure or self.mixture is not None):
-            common = {"fused": self.fused, "layout": self.layout, "variances": sure}
-            answers = home.joined(home.each(answered, base, *kept, **common))
+        if self.fused is not None:
+            common = {"fused": self.fused, "variances": sure}
+            known, other = ([views], {}) if keep else ([], {"layout": self.layout})
+            answers = home.joined(
+                home.each(answered_again if keep else answered, base, *known, *kept, **common, **other)
+            )
         columns = None if self.mixture is None else self.mixture(np.concatenate(base), answers, familiar)
         if answers is None or self.units is None or not sure:
             return columns, familiar, None, None

@@ -24,7 +24,7 @@ from scipy import sparse
 from scipy.special import expit
 
 from tupi.embedding.relevance import evenly
-from tupi.methods.auto.process import JITTER, LogPrior, Model
+from tupi.methods.auto.process import JITTER, LogPrior, PriorProcess
 
 EXPECTED, ANSWERS = 0.1, 4.0  # share of wrong answers before any is seen, and as how many answers that counts
 ANSWERS_OF_OTHERS = 10.0  # as how many answers of a rater's own the share of all raters counts
@@ -221,8 +221,11 @@ def mode(K: Array, mean: Array, answers: Answers, D: sparse.csr_array, start: Ar
 
 def quadratic(D: sparse.csr_array, weights: Array) -> Array:
     """Return D^T diag(weights) D."""
-    found: Array = (D.T @ sparse.diags_array(weights) @ D).toarray()
-    return found
+    k, m = D.shape
+    ends, signs = D.indices.reshape(k, 2).astype(np.int64), D.data.reshape(k, 2)  # a row has two entries
+    cells = m * ends[:, :, None] + ends[:, None, :]
+    parts = signs[:, :, None] * signs[:, None, :] * weights[:, None, None]
+    return np.asarray(np.bincount(cells.ravel(), parts.ravel(), m * m).reshape(m, m), float)
 
 
 def fit_preferences(
@@ -260,9 +263,9 @@ class Preferences:
     mean: Array
 
     @cached_property
-    def items(self) -> Model:
+    def items(self) -> PriorProcess:
         """The process itself."""
-        return Model(self.columns[None], self.shared, JITTER * np.eye(len(self.mean)), self.prior)
+        return PriorProcess(self.columns[None], self.shared, JITTER * np.eye(len(self.mean)), self.prior)
 
     def fitted(self, answers: Answers, start: PreferencePosterior | None = None) -> PreferencePosterior:
         """Return what answers make of it: variances by marginal likelihood, the mode, and so on, a few times."""
@@ -274,7 +277,7 @@ class Preferences:
             seen = precision > 1e-6 * precision[-1]
             precision, Q = precision[seen], Q[:, seen]
             observed = Q.T @ (g - self.mean) + Q.T @ gradient / precision
-            projected = Model(
+            projected = PriorProcess(
                 (self.columns @ Q)[None],
                 np.einsum("ia,kij,jb->kab", Q, self.shared, Q, optimize=True),
                 np.diag(1 / precision + JITTER),
@@ -333,14 +336,16 @@ def left_out_comparisons(found: PreferencePosterior, K: Array, judged: Positions
     higher, lower = found.answers.higher, found.answers.lower
     D = differences(higher, lower, len(K))
     covariance = K - K @ found.middle @ K
-    S = D @ covariance @ D.T
     u = D @ found.mode
     information = np.maximum(found.answers.information(u), 1e-12)
     noise, excess = 1 / information, found.answers.score(u) / information  # t - u
     predicted = np.empty(len(judged))
     for k, pair in enumerate(judged):
-        ends = (higher[pair], lower[pair])
-        B = np.flatnonzero(np.isin(higher, ends) | np.isin(lower, ends))
-        inner = np.linalg.solve(np.diag(noise[B]) - S[np.ix_(B, B)], excess[B])
-        predicted[k] = u[pair] - S[pair, B] @ inner
+        a, b = higher[pair], lower[pair]
+        B = np.flatnonzero((higher == a) | (lower == a) | (higher == b) | (lower == b))
+        first, second = higher[B], lower[B]
+        rows = (covariance[first] - covariance[second]) / SCALE**2
+        S = rows.take(first, axis=1) - rows.take(second, axis=1)  # S_BB
+        inner = np.linalg.solve(np.diag(noise[B]) - S, excess[B])
+        predicted[k] = u[pair] - S[np.searchsorted(B, pair)] @ inner
     return predicted * SCALE

@@ -44,13 +44,9 @@ class LogPrior:
     mean: Array
     sd: Array
 
-    def and_noise(self) -> LogPrior:
-        """Return the same with that of the noise at the end."""
-        return LogPrior(np.append(self.mean, LOG_PRIOR_NOISE), np.append(self.sd, PRIOR_SD))
-
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class PriorProcess:
     """A zero-mean Gaussian process at m places.
 
     Attributes
@@ -70,11 +66,11 @@ class Model:
     fixed: Array
     prior: LogPrior
 
-    def among(self, places: NDArray[np.int64]) -> Model:
+    def among(self, places: NDArray[np.int64]) -> PriorProcess:
         """Return the process at some of the places."""
         square = np.ix_(places, places)
         shared = self.shared[:, places][:, :, places]
-        return Model(self.columns[:, :, places], shared, self.fixed[square], self.prior)
+        return PriorProcess(self.columns[:, :, places], shared, self.fixed[square], self.prior)
 
     def covariance(self, v: Array, output: int) -> Array:
         """Return the covariance of one output."""
@@ -131,7 +127,7 @@ def labelled_model(
     constant: float = 1.0,
     groups: Positions | None = None,
     weights: Array | None = None,
-) -> Model:
+) -> PriorProcess:
     """Return the model of noisy values: noise of unknown variance, and an unknown constant.
 
     Parameters
@@ -148,11 +144,11 @@ def labelled_model(
     m = columns.shape[2]
     noise = np.eye(m) if weights is None else np.diag(1 / weights)
     together = np.ones((m, m)) if groups is None else np.equal.outer(groups, groups)
-    return Model(
+    return PriorProcess(
         columns,
         np.concatenate([shared, noise[None]]),
         constant * together + JITTER * np.eye(m),
-        prior.and_noise(),
+        LogPrior(np.append(prior.mean, LOG_PRIOR_NOISE), np.append(prior.sd, PRIOR_SD)),
     )
 
 
@@ -175,7 +171,7 @@ class Posterior:
     inverses: Sequence[Array]
 
 
-def posterior(model: Model, v: Array, residuals: Array) -> Posterior:
+def posterior(model: PriorProcess, v: Array, residuals: Array) -> Posterior:
     """Return the posterior of given variances."""
     inverses = [np.linalg.inv(model.covariance(v, output)).astype(np.float64) for output in range(len(model.columns))]
     duals = np.column_stack([K @ residuals[:, j] for j, K in enumerate(inverses)])
@@ -238,7 +234,9 @@ class LeftOut:
         return cls(np.empty((0, 1)), np.empty((0, 0)), np.empty((0, 0)))
 
 
-def judged_apart(model: Model, after: Posterior, z: Array, mean: Array) -> LeftOut:
+def judged_apart(
+    model: PriorProcess, after: Posterior, residuals: Array, mean: Array, members: NDArray[np.bool_]
+) -> LeftOut:
     """Return predictions of indicators of classes that are left out.
 
     They are exact for given variances. But variances that saw a label make too much of it. So labels are dealt into
@@ -247,30 +245,33 @@ def judged_apart(model: Model, after: Posterior, z: Array, mean: Array) -> LeftO
 
     Parameters
     ----------
-    model : Model
+    model : PriorProcess
         The process at the labelled items.
     after : Posterior
         Given all labels.
-    z, mean : ndarray of shape (m, c)
-        The labels, and the mean function.
+    residuals, mean : ndarray of shape (m, c)
+        What labels are beyond the mean function, 0 for classes without any, and the mean function.
+    members : ndarray of bool, shape (m, c)
+        The class of each. Without the only label of a class, that class is as the mean function says.
     """
 
     def without(after: Posterior) -> Array:
-        each = zip(z.T, after.duals.T, after.inverses, strict=True)
-        return np.column_stack([left_out(*one) for one in each])
+        each = zip(residuals.T, after.duals.T, after.inverses, strict=True)
+        return mean + np.column_stack([left_out(*one) for one in each])
 
     held_out = without(after)
-    if FEW <= len(z) <= CHOOSING_LABELS:
-        fold = dealt(z[:, 0])
+    if FEW <= len(mean) <= CHOOSING_LABELS:
+        fold = dealt(members[:, 0])
         for k in range(FOLDS):
             own, others = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
-            v = model.among(others).most_likely((z - mean)[others])
-            held_out[own] = without(posterior(model, v, z - mean))[own]
-    return LeftOut(held_out, np.empty((0, 0)), np.empty((0, 0)))
+            v = model.among(others).most_likely(residuals[others])
+            held_out[own] = without(posterior(model, v, residuals))[own]
+    alone = members & (members.sum(axis=0) == 1)
+    return LeftOut(np.where(alone, mean, held_out), np.empty((0, 0)), np.empty((0, 0)))
 
 
-def dealt(z: Array) -> NDArray[np.int64]:
-    """Return the fold of each value: dealt like cards in order of size, so that all folds are alike."""
-    fold = np.empty(len(z), np.int64)
-    fold[np.argsort(z, kind="stable")] = np.arange(len(z)) % FOLDS
+def dealt(member: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the fold of each label: dealt like cards, members of a class last, so that all folds are alike."""
+    fold = np.empty(len(member), np.int64)
+    fold[np.argsort(member, kind="stable")] = np.arange(len(member)) % FOLDS
     return fold

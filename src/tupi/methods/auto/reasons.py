@@ -37,7 +37,7 @@ from tupi.methods.auto.labelfree import LabelFree, based, view_rows, with_one
 from tupi.methods.auto.model import ClassMixture, Mixture
 from tupi.methods.auto.process import JITTER, standardised
 from tupi.methods.base import Moved
-from tupi.runtime.threads import one_blas_thread
+from tupi.runtime.computing import one_blas_thread
 
 EXACT = 8  # views up to which all sets of them are tried: 256 answers
 ORDERS = 32  # in which more views become known, and as many in reverse
@@ -246,8 +246,8 @@ class Explanation:
             if not process.constant and fused.groups is not None:  # each group has a constant of its own
                 apart = np.equal.outer(fused.groups, fused.groups).astype(float)
             within = list(fused.kernels.within())
-            for share, mean, v, noise in fused.average.means(process):
-                one = replace(process, mean=mean, v=v)
+            for share, mean, v, noise, shift in fused.average.means(process):
+                one = replace(process, mean=mean, v=v, constant=shift * process.constant)
                 K = one.covariances(fused.labelled, within, 0) + apart + np.diag(noise / sure + JITTER)
                 yield (
                     (1 - fused.forest_share) * share,

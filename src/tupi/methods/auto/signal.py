@@ -37,7 +37,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tupi.embedding.anchors import nearest_others
 from tupi.embedding.relevance import evenly
-from tupi.runtime.threads import in_order
+from tupi.runtime.computing import in_order
 
 MAX_GROUPS = 10  # of views or columns that are left out together
 MAX_SETS = 15  # of groups that are left out in turn: one search each

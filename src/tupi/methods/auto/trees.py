@@ -17,8 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.runtime.compiling import compiled
-from tupi.runtime.threads import in_order
+from tupi.runtime.computing import compiled, in_order
 
 TREES = 60
 LEAST_LEAF = 2  # labelled items in a part, at least
@@ -28,7 +27,7 @@ AT_ONCE = 256  # items whose columns stay in the cache while all trees look at t
 LEAF = -1  # stands for the column of a node that is not divided
 Array = NDArray[np.float64]
 Columns = NDArray[np.float32]
-Levels = tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.int32], NDArray[np.int32]]  # as `_levels` has them
+Levels = tuple[NDArray[np.uint32], NDArray[np.float32], NDArray[np.uint32], NDArray[np.int32]]  # as `_levels` has them
 Nodes = tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.float32], NDArray[np.int32]]  # as `Forest` has them
 
 
@@ -77,13 +76,14 @@ class Forest:
         if ends[-1] != len(self.signs):
             raise ValueError("items with other columns")
         found = np.zeros(len(items[0]))
-        some, at = np.empty((AT_ONCE, len(self.signs)), np.float32), np.empty(AT_ONCE, np.int32)
+        some, at = np.empty((AT_ONCE, len(self.signs)), np.float32), np.empty(AT_ONCE, np.uint32)
+        roots = self.roots.astype(np.uint32)
         for start in range(0, len(found), AT_ONCE):
             rows = slice(start, min(start + AT_ONCE, len(found)))
             for part, first, last in zip(items, ends, ends[1:], strict=False):
                 to = some[: rows.stop - start, first:last]
                 np.multiply(part[rows], self.signs[first:last], out=to, casting="same_kind")
-            _say(some, self._levels, self.values, self.roots, at, found[rows])
+            _say(some, self._levels, self.values, roots, at, found[rows])
         return found / len(self.roots)
 
     @cached_property
@@ -91,14 +91,15 @@ class Forest:
         """Nodes as `_say` wants them, where whoever is at a leaf stays there, and how many levels each tree has.
 
         That way all items go down together, level by level: to ask each of them whether it has arrived takes longer.
+        Numbers have no sign: otherwise each would be asked whether it counts from the end, which takes as long again.
         """
         leaf = self.divided == LEAF
         levels = np.zeros(len(leaf), np.int32)
         _count(self.divided, self.left, levels)
         return (
-            np.where(leaf, 0, self.divided).astype(np.int32),
+            np.where(leaf, 0, self.divided).astype(np.uint32),
             np.where(leaf, np.inf, self.thresholds).astype(np.float32),
-            np.where(leaf, np.arange(len(leaf)), self.left).astype(np.int32),
+            np.where(leaf, np.arange(len(leaf)), self.left).astype(np.uint32),
             levels[self.roots],
         )
 
@@ -152,7 +153,10 @@ def grow(items: Columns, labels: Array, seed: int = 0) -> Forest:
     thresholds, values, roots = np.zeros(most, np.float32), np.zeros(most), np.zeros(TREES, np.int32)
     X = np.ascontiguousarray((signs * items).T[order], np.float32)
     rng = np.random.default_rng(seed)
-    n = _grow(X, labels, rng, looked_at, LEAST_LEAF, divided, thresholds, left, values, roots)
+    # Numbers without a sign, see `Forest._levels`.
+    numbers = np.arange(len(order), dtype=np.uint64), np.empty(len(items), np.uint64)
+    room = *numbers, *np.empty((2, 2 * len(items) + 1), np.int64)
+    n = _grow(X, labels, rng, looked_at, LEAST_LEAF, divided, thresholds, left, values, roots, room)
     divided = np.where(divided == LEAF, LEAF, order[divided]).astype(np.int32)[:n]
     return Forest(signs, divided, thresholds[:n], left[:n], values[:n], roots)
 
@@ -187,17 +191,22 @@ def _grow(
     left: NDArray[np.int32],
     values: Array,
     roots: NDArray[np.int32],
+    room: tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]],
 ) -> int:
-    """Fill in the nodes of all trees; return how many there are."""
+    """Fill in the nodes of all trees; return how many there are.
+
+    ``room`` is memory to work in, which comes from outside because it takes half a second to compile how to get it: all
+    columns in ascending order, rows, and where the rows of each node of a tree start and end.
+    """
     d, m = X.shape  # a column at a time, which stays in the cache while it is looked at
     n = 0
-    which = np.arange(d)
+    which, rows, starts, ends = room
     for tree in range(len(roots)):
-        rows = np.arange(m)
-        starts, ends = np.zeros(2 * m + 1, np.int64), np.zeros(2 * m + 1, np.int64)
+        for i in range(m):
+            rows[i] = i
         first = n
         roots[tree] = first
-        ends[0] = m
+        starts[0], ends[0] = 0, m
         n += 1
         node = first
         while node < n:
@@ -214,7 +223,7 @@ def _grow(
                 remaining, looked = d, 0
                 while remaining > 0 and looked < looked_at:
                     # A column that has not been drawn at this node; constant ones do not count as looked at.
-                    k = int(rng.random() * remaining)
+                    k = np.uint64(rng.random() * remaining)
                     remaining -= 1
                     which[k], which[remaining] = which[remaining], which[k]
                     c = which[remaining]
@@ -259,8 +268,8 @@ def _say(
     X: Columns,
     nodes: Levels,
     values: Array,
-    roots: NDArray[np.int32],
-    at: NDArray[np.int32],
+    roots: NDArray[np.uint32],
+    at: NDArray[np.uint32],
     found: Array,
 ) -> None:
     """Add up what all trees say of each item; ``at`` is room for the nodes at which they are."""
@@ -271,7 +280,7 @@ def _say(
         for _ in range(levels[tree]):
             for i in range(len(found)):
                 node = at[i]
-                at[i] = left[node] + (X[i, divided[node]] > thresholds[node])
+                at[i] = left[node] + np.uint32(X[i, divided[node]] > thresholds[node])
         for i in range(len(found)):
             found[i] += values[at[i]]
 

@@ -3,7 +3,7 @@ import { getJSON } from "./api.js";
 import { $, capital, count, make, signed } from "./words.js";
 
 // Of answers about pairs it is known how often an item was the higher one.
-const compared = (label) => (/^above \d/.test(label) ? `answers: ${label}` : `label ${label}`);
+const words = (label, compared) => (compared ? `answers: ${label}` : `label ${label}`);
 
 export function panel(facts, ranking, items) {
   let shown = null;
@@ -62,7 +62,7 @@ export function panel(facts, ranking, items) {
     if (pulls.length) {
       found.push(make("h3", {}, "Labelled items that it was compared with"));
       found.push(make("p", { className: "quiet" }, "The pull of a labelled item says how far its label moved this item, up or down."));
-      found.push(others(pulls, (one) => `${compared(one.label)}, pull ${signed(one.pull, decimals)}`));
+      found.push(others(pulls, (one) => `${words(one.label, told.reasons.compared)}, pull ${signed(one.pull, decimals)}`));
     }
     return found;
   };
@@ -72,7 +72,7 @@ export function panel(facts, ranking, items) {
     const picture = facts.has_pictures ? [items.picture(told.item, 160)] : [];
     if (picture.length) Object.assign(picture[0], { alt: `Picture of ${told.title || told.name}`, className: "large" });
     const alike = told.alike.length
-      ? [make("h3", {}, "The items most like it, by all views"), others(told.alike, (one) => [`rank ${count(ranking.shown.rank[one.item])}`, ...(one.label ? [`label ${one.label}`] : [])].join(", "))]
+      ? [make("h3", {}, "The items most like it, by all views"), others(told.alike, (one) => [`rank ${count(ranking.shown.rank[one.item])}`, ...(one.label ? [words(one.label, told.compared)] : [])].join(", "))]
       : [];
     $("item-body").replaceChildren(make("div", { className: "portrait" }, ...picture, about(told)), ...why(told), ...alike);
   };

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from tupi.research.datasets.dataset import Dataset, FloatArray
-from tupi.research.datasets.fetch import Progress, find_or_download, in_data_folder
+from tupi.research.datasets.fetch import find_or_download, in_data_folder
 from tupi.runtime.errors import InputError
 
 N_ITEMS = 30475
@@ -26,7 +26,7 @@ BASE = "AwA-base.tar.bz2"
 FOLDER = "Animals_with_Attributes"
 
 
-def load_awa(*, progress: Progress | None = None) -> Dataset:
+def load_awa() -> Dataset:
     """Load Animals with Attributes of Lampert, Nickisch and Harmeling (CVPR 2009), features only.
 
     ``decaf`` (4,096 columns) is the baseline; ``surf`` (2,000), ``phog`` (252) and ``vgg19`` (4,096) are the
@@ -37,15 +37,14 @@ def load_awa(*, progress: Progress | None = None) -> Dataset:
     ``Features/<set>/<animal>/<animal>_0001.txt`` with one picture's numbers each), or the archives
     ``AwA-base.tar.bz2`` and ``AwA-features-<set>.tar.bz2`` there, in the cache or at their public home.
     Reading the archives takes minutes.
-    During a download ``progress`` is called with (bytes received, bytes in all or None).
 
     Returns
     -------
     Dataset
         30,475 items in single precision, 1 target, 50 classes, sorted by class.
     """
-    animals = _read_animals(progress)
-    tables = {view: _read_features(view, progress) for view in FEATURES}
+    animals = _read_animals()
+    tables = {view: _read_features(view) for view in FEATURES}
     unknown = {_animal(name) for name in tables["decaf"]} - animals.keys()
     if unknown:
         raise InputError(f"AwA classes.txt: found no {', '.join(sorted(unknown))}")
@@ -74,24 +73,24 @@ def _animal(name: str) -> str:
     return name.rsplit("_", 1)[0]
 
 
-def _read_animals(progress: Progress | None) -> dict[str, int]:
+def _read_animals() -> dict[str, int]:
     """Return each animal's place in ``classes.txt``, whose lines are a number and a name."""
     folder = in_data_folder(FOLDER)
     if folder is not None:
         text = (folder / "classes.txt").read_text(encoding="latin-1")
     else:
-        texts = [text for path, text in _members(_download(BASE, progress)) if path.name == "classes.txt"]
+        texts = [text for path, text in _members(_download(BASE)) if path.name == "classes.txt"]
         if not texts:
             raise InputError(f"{BASE}: found no classes.txt")
         text = texts[0]
     return {line.split()[1]: place for place, line in enumerate(text.splitlines()) if line.strip()}
 
 
-def _read_features(view: str, progress: Progress | None) -> dict[str, FloatArray]:
+def _read_features(view: str) -> dict[str, FloatArray]:
     """Return each picture's numbers by the picture's name."""
     archive, below, columns = FEATURES[view]
     folder = in_data_folder(FOLDER)
-    files = _files(folder / "Features" / below) if folder is not None else _members(_download(archive, progress))
+    files = _files(folder / "Features" / below) if folder is not None else _members(_download(archive))
     table = {}
     for path, text in files:
         if path.parent.parent.name != below:  # a README beside the features
@@ -106,9 +105,9 @@ def _read_features(view: str, progress: Progress | None) -> dict[str, FloatArray
     return table
 
 
-def _download(archive: str, progress: Progress | None) -> Path:
+def _download(archive: str) -> Path:
     urls = [f"{home}/{archive}" for home in HOMES]
-    return find_or_download(archive, urls, expected=f"{FOLDER} or {archive}", progress=progress)
+    return find_or_download(archive, urls, expected=f"{FOLDER} or {archive}")
 
 
 def _files(folder: Path) -> Iterator[tuple[PurePosixPath, str]]:

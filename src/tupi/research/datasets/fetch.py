@@ -24,7 +24,7 @@ TIMEOUT_SECONDS = 30.0
 CHUNK_BYTES = 1 << 20
 
 #: Called after each chunk with the bytes received and, where the server says it, the bytes to come in all.
-Progress = Callable[[int, int | None], None]
+Received = Callable[[int, int | None], None]
 
 
 class DatasetUnavailableError(OSError):
@@ -73,7 +73,7 @@ def cache_folder() -> Path:
 
 
 def find_or_download(
-    name: str, urls: Sequence[str], *, expected: str | None = None, progress: Progress | None = None
+    name: str, urls: Sequence[str], *, expected: str | None = None, progress: Received | None = None
 ) -> Path:
     """Return the path of file `name`: from ``TUPI_DATA``, from the cache, or downloaded into the cache.
 
@@ -117,7 +117,7 @@ def find_or_download(
     raise unavailable(expected or name, f"{name} could not be downloaded from {' or '.join(failures)}")
 
 
-def download(url: str, target: Path, *, progress: Progress | None = None) -> None:
+def download(url: str, target: Path, *, progress: Received | None = None) -> None:
     """Download `url` to `target`: the whole file with the checksum first seen, or nothing.
 
     The bytes go to a temporary folder beside `target`, and the finished file is moved in one step, so that
@@ -171,7 +171,7 @@ def _sha256(path: Path) -> str:
 
 
 @contextmanager
-def _bar(name: str) -> Iterator[Progress]:
+def _bar(name: str) -> Iterator[Received]:
     """Show a bar on the terminal's stderr; show nothing where stderr is no terminal."""
     console = Console(stderr=True)
     columns = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tupi.research.datasets.dataset import Dataset
-from tupi.research.datasets.fetch import Progress, in_data_folder
+from tupi.research.datasets.fetch import in_data_folder
 from tupi.research.datasets.relative_attributes import read_class_orders
 
 N_ITEMS = 2688
@@ -14,7 +14,7 @@ ATTRIBUTES = ("natural", "open", "perspective", "large-objects", "diagonal-plane
 THUMBNAILS = "osr_thumbs.zip"
 
 
-def load_osr(*, progress: Progress | None = None) -> Dataset:
+def load_osr() -> Dataset:
     """Load Outdoor Scene Recognition with the attribute orders of Parikh and Grauman.
 
     The one view ``gist`` (512 columns) is the baseline; in the paper the extra features of one attribute are
@@ -23,14 +23,13 @@ def load_osr(*, progress: Progress | None = None) -> Dataset:
 
     Files: ``osr.npz`` in ``TUPI_DATA``, or ``relative_attributes_v2.zip`` there, in the cache or at its
     public home. ``osr_thumbs.zip`` in ``TUPI_DATA``, where it exists, holds a small picture per item.
-    During a download ``progress`` is called with (bytes received, bytes in all or None).
 
     Returns
     -------
     Dataset
         2,688 items, 6 targets, 8 classes.
     """
-    data = read_class_orders("osr", progress)
+    data = read_class_orders("osr")
     gist = (
         "the authors' GIST"
         if data.from_archive

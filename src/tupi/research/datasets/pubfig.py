@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tupi.research.datasets.dataset import Dataset
-from tupi.research.datasets.fetch import Progress
 from tupi.research.datasets.relative_attributes import read_class_orders
 
 N_ITEMS = 772
@@ -25,7 +24,7 @@ ATTRIBUTES = (
 )
 
 
-def load_pubfig(*, progress: Progress | None = None) -> Dataset:
+def load_pubfig() -> Dataset:
     """Load the PubFig subset of Parikh and Grauman.
 
     Views ``gist`` (512 columns) and ``color`` (30) together form the baseline; in the paper the extra
@@ -34,14 +33,13 @@ def load_pubfig(*, progress: Progress | None = None) -> Dataset:
 
     Files: ``pubfig.npz`` in ``TUPI_DATA``, or ``relative_attributes_v2.zip`` there, in the cache or at its
     public home.
-    During a download ``progress`` is called with (bytes received, bytes in all or None).
 
     Returns
     -------
     Dataset
         772 items, 11 targets, 8 classes (the people).
     """
-    data = read_class_orders("pubfig", progress)
+    data = read_class_orders("pubfig")
     return data.dataset(
         ATTRIBUTES,
         N_ITEMS,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tupi.research.datasets.dataset import Dataset, FloatArray, IntArray
-from tupi.research.datasets.fetch import Progress, find_or_download, in_data_folder
+from tupi.research.datasets.fetch import find_or_download, in_data_folder
 from tupi.research.datasets.matlab import cell_strings, read_mat, read_zip_member
 from tupi.runtime.errors import InputError
 
@@ -69,7 +69,7 @@ class ClassOrders:
         )
 
 
-def read_class_orders(folder: str, progress: Progress | None) -> ClassOrders:
+def read_class_orders(folder: str) -> ClassOrders:
     """Read ``<folder>.npz`` of the data folder, or ``<folder>/data.mat`` of the authors' archive."""
     if path := in_data_folder(f"{folder}.npz"):
         with np.load(path, allow_pickle=False) as file:
@@ -80,7 +80,7 @@ def read_class_orders(folder: str, progress: Progress | None) -> ClassOrders:
                 ids=tuple(file["im_names"].tolist()),
                 from_archive=False,
             )
-    archive = find_or_download(ARCHIVE, URLS, expected=f"{folder}.npz or {ARCHIVE}", progress=progress)
+    archive = find_or_download(ARCHIVE, URLS, expected=f"{folder}.npz or {ARCHIVE}")
     member = f"{folder}/data.mat"
     data = read_mat(read_zip_member(archive, member), member, ("feat", "class_labels", "relative_ordering", "im_names"))
     return ClassOrders(

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from tupi.research.datasets.dataset import Dataset, FloatArray
-from tupi.research.datasets.fetch import Progress, find_or_download, in_data_folder
+from tupi.research.datasets.fetch import find_or_download, in_data_folder
 from tupi.research.datasets.matlab import read_mat
 from tupi.runtime.errors import InputError
 
@@ -26,8 +26,6 @@ TORQUES = tuple(f"torque{joint}" for joint in range(1, 8))
 def load_sarcos(
     baseline_columns: Sequence[int] = tuple(range(15)),
     views: Literal["joint", "columns"] = "joint",
-    *,
-    progress: Progress | None = None,
 ) -> Dataset:
     """Load the SARCOS inverse dynamics data, the paper's InvDyn.
 
@@ -41,8 +39,6 @@ def load_sarcos(
     views : {"joint", "columns"}
         Whether the remaining measurements are one view, or one view each. The joint view is called
         ``acceleration`` where it holds accelerations alone, as by default, and ``remaining`` elsewhere.
-    progress : callable, optional
-        Called with (bytes received, bytes in all or None) during a download.
 
     Returns
     -------
@@ -52,7 +48,7 @@ def load_sarcos(
     chosen = _checked_columns(baseline_columns)
     if views not in ("joint", "columns"):
         raise InputError(f"views: found {views!r}, 'joint' or 'columns' is accepted")
-    X, Y = _read(progress)
+    X, Y = _read()
     rest = [column for column in range(len(MEASUREMENTS)) if column not in chosen]
     features = {"baseline": X[:, chosen]}
     if views == "columns":
@@ -84,11 +80,11 @@ def _checked_columns(columns: Sequence[int]) -> list[int]:
     return chosen
 
 
-def _read(progress: Progress | None) -> tuple[FloatArray, FloatArray]:
+def _read() -> tuple[FloatArray, FloatArray]:
     if path := in_data_folder("sarcos.npz"):
         with np.load(path, allow_pickle=False) as file:
             return file["X"], file["Y"]
-    path = find_or_download(ARCHIVE, URLS, expected=f"sarcos.npz or {ARCHIVE}", progress=progress)
+    path = find_or_download(ARCHIVE, URLS, expected=f"sarcos.npz or {ARCHIVE}")
     table = read_mat(path, ARCHIVE, ("sarcos_inv",))["sarcos_inv"]
     inputs = len(MEASUREMENTS)
     if table.shape[1] != inputs + len(TORQUES):

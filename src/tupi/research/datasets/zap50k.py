@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.research.datasets.dataset import Dataset, IntArray
-from tupi.research.datasets.fetch import Progress, find_or_download, in_data_folder
+from tupi.research.datasets.fetch import find_or_download, in_data_folder
 from tupi.research.datasets.matlab import cell_strings, read_mat, read_zip_member
 from tupi.runtime.errors import InputError
 
@@ -25,7 +25,7 @@ COMPARISONS = {"coarse": ("zappos-labels.mat", "mturkOrder"), "fine": ("zappos-l
 FIRST_IS_MORE, FIRST_IS_LESS = 1, 2
 
 
-def load_zap50k(comparisons: Literal["coarse", "fine"] = "coarse", *, progress: Progress | None = None) -> Dataset:
+def load_zap50k(comparisons: Literal["coarse", "fine"] = "coarse") -> Dataset:
     """Load UT-Zap50K of Yu and Grauman, *Fine-Grained Visual Comparisons with Local Learning* (CVPR 2014).
 
     The colour histogram ``color`` (30 columns) is the baseline and ``gist`` (960) the extra view. There is no
@@ -39,8 +39,6 @@ def load_zap50k(comparisons: Literal["coarse", "fine"] = "coarse", *, progress: 
     ----------
     comparisons : {"coarse", "fine"}
         Ordinary pairs (UT-Zap50K-1), or pairs of shoes that look alike (UT-Zap50K-2).
-    progress : callable, optional
-        Called with (bytes received, bytes in all or None) during a download.
 
     Returns
     -------
@@ -50,7 +48,7 @@ def load_zap50k(comparisons: Literal["coarse", "fine"] = "coarse", *, progress: 
     if comparisons not in COMPARISONS:
         raise InputError(f"comparisons: found {comparisons!r}, 'coarse' or 'fine' is accepted")
     label_file, label_variable = COMPARISONS[comparisons]
-    data, feats = _archive("ut-zap50k-data", progress), _archive("ut-zap50k-feats", progress)
+    data, feats = _archive("ut-zap50k-data"), _archive("ut-zap50k-feats")
     cells = _variable(data, label_file, label_variable).ravel()
     if len(cells) != len(ATTRIBUTES):
         raise InputError(f"{label_file}: found {len(cells)} cells, one for each of {ATTRIBUTES} is expected")
@@ -70,12 +68,12 @@ def load_zap50k(comparisons: Literal["coarse", "fine"] = "coarse", *, progress: 
     )
 
 
-def _archive(name: str, progress: Progress | None) -> Path:
+def _archive(name: str) -> Path:
     """Return the unpacked folder `name` of the data folder, or the zip archive."""
     folder = in_data_folder(name)
     if folder is not None:
         return folder
-    return find_or_download(f"{name}.zip", (f"{HOME}/{name}.zip",), progress=progress)
+    return find_or_download(f"{name}.zip", (f"{HOME}/{name}.zip",))
 
 
 def _variable(archive: Path, file: str, variable: str) -> NDArray:

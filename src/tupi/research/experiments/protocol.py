@@ -26,7 +26,7 @@ from tupi.methods.base import Method
 from tupi.rankers import RankNet, RankSVMCV
 from tupi.research.datasets import Dataset
 from tupi.research.experiments.sharing import LATEST, Common, Sharing
-from tupi.research.experiments.sources import Source, dataset_of, digest_of, source_of
+from tupi.research.experiments.sources import DataSource, dataset_of, digest_of, source_of
 from tupi.research.experiments.store import Cell, Store
 
 Array = NDArray[np.floating]
@@ -316,7 +316,7 @@ def _trial(dataset: str, target: str, seed: int, store: Store, protocol: Protoco
 
 
 def _views(
-    source: Source, data: Dataset, target: str, items: Positions, scores: Mapping[str, Array]
+    source: DataSource, data: Dataset, target: str, items: Positions, scores: Mapping[str, Array]
 ) -> dict[str, Array]:
     if source.views == "rankers":
         return {name: column[:, None] for name, column in scores.items() if name != target}

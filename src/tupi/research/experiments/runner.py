@@ -18,8 +18,8 @@ from tupi.research.experiments.experiment import Experiment
 from tupi.research.experiments.protocol import Protocol, initial_scores, initial_settings
 from tupi.research.experiments.sources import dataset_of
 from tupi.research.experiments.store import Cell, Store
+from tupi.runtime.computing import available_cores, one_blas_thread
 from tupi.runtime.system import leave_with_parent
-from tupi.runtime.threads import available_cores, one_blas_thread
 
 INITIAL_SECONDS = 3.5  # about how long f^I takes: a rank SVM and five shapes of a network
 STOPPED: list[Event] = []  # in a process of a pool: what says that the run was interrupted
@@ -180,7 +180,7 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor | None]:
     # Started anew, not forked: a fork would keep the parent's threads of compiled code, which are not there.
     context = multiprocessing.get_context("spawn")
     stopped = context.Event()
-    pool = ProcessPoolExecutor(workers, context, initializer=_start_process, initargs=(stopped,))
+    pool = ProcessPoolExecutor(workers, context, initializer=_start_process, initargs=(stopped, os.getpid()))
     try:
         yield pool
     except BaseException:
@@ -195,8 +195,8 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor | None]:
                 os.environ[name] = value
 
 
-def _start_process(stopped: Event) -> None:
+def _start_process(stopped: Event, parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears of it, and lets running cells finish
     STOPPED[:] = [stopped]
     one_blas_thread()
-    leave_with_parent()
+    leave_with_parent(parent)

@@ -19,7 +19,7 @@ from tupi.methods.tupi import Tupi
 from tupi.research.experiments.experiment import Experiment, plain
 from tupi.research.experiments.page import check, picture, table
 from tupi.research.experiments.store import Cell, Store
-from tupi.runtime.threads import available_cores, threads_for
+from tupi.runtime.computing import available_cores, threads_for
 
 
 @dataclass(frozen=True)

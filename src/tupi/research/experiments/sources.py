@@ -33,7 +33,7 @@ SARCOS_VIEWS = (1, 4, 7, 10, 13, 16)
 
 
 @dataclass(frozen=True)
-class Source:
+class DataSource:
     """A dataset as the experiments use it.
 
     Parameters
@@ -89,24 +89,24 @@ def _sarcos() -> Dataset:
     return load_sarcos([k for k in range(21) if k not in SARCOS_VIEWS])
 
 
-SOURCES: Mapping[str, Source] = {
+SOURCES: Mapping[str, DataSource] = {
     source.name: source
     for source in (
-        Source("mfeat", "MFeat", load_mfeat, "each"),
-        Source("pubfig", "PubFig", load_pubfig, "rankers"),
-        Source("osr", "OSR", load_osr, "rankers"),
-        Source("sarcos", "InvDyn", _sarcos, "extras"),
-        Source("shoes", "Shoes", load_shoes, "rankers", available=False),
-        Source("awa", "AwA", load_awa, "extras", available=False),
+        DataSource("mfeat", "MFeat", load_mfeat, "each"),
+        DataSource("pubfig", "PubFig", load_pubfig, "rankers"),
+        DataSource("osr", "OSR", load_osr, "rankers"),
+        DataSource("sarcos", "InvDyn", _sarcos, "extras"),
+        DataSource("shoes", "Shoes", load_shoes, "rankers", available=False),
+        DataSource("awa", "AwA", load_awa, "extras", available=False),
         # The paper has 300 to 400 comparisons in each part: about a third of the fine set's, less than the coarse's.
-        Source("zap50k", "Zap50K", partial(load_zap50k, "fine"), "extras", available=False),
-        Source("zap50k-coarse", "Zap50K (coarse)", partial(load_zap50k, "coarse"), "extras", available=False),
+        DataSource("zap50k", "Zap50K", partial(load_zap50k, "fine"), "extras", available=False),
+        DataSource("zap50k-coarse", "Zap50K (coarse)", partial(load_zap50k, "coarse"), "extras", available=False),
     )
 }
 REAL = tuple(name for name, source in SOURCES.items() if source.available)
 
 
-def source_of(name: str) -> Source:
+def source_of(name: str) -> DataSource:
     """Return a source by name."""
     if name not in SOURCES:
         raise InputError(f"data: found {name!r}; accepted: {', '.join(SOURCES)}.{nearest(name, SOURCES)}")
