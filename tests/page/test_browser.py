@@ -351,6 +351,26 @@ def test_teach_by_keys_and_mouse_with_undo_and_reload(person: Person, served: Se
     assert (served.folder / "answers.jsonl").read_text().count('"answer"') == 5
 
 
+def test_a_question_that_arrives_after_its_answer_is_not_asked_again(person: Person) -> None:
+    person.go("teach")
+    first = person.pair()
+    person.go("overview")
+    held: list[tuple[Any, Any]] = []
+    person.page.route("**/api/question*", lambda route: held.append((route, route.fetch())))
+    person.go("teach")  # asks what to ask, and the reply is slow
+    while not held:
+        person.page.wait_for_timeout(30)
+    person.answer("ArrowLeft")
+    second = person.pair()
+    assert second != first
+    route, reply = held[0]
+    route.fulfill(response=reply)
+    person.page.wait_for_timeout(300)
+    assert person.pair() == second
+    person.answer("ArrowRight")
+    assert person.saved() == 2
+
+
 def test_gain_appears_and_grows_with_answers(person: Person) -> None:
     person.go("teach")
     person.answer_rightly(6)

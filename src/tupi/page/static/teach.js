@@ -10,6 +10,7 @@ const TITLES = { pairs: "Which is higher?", values: "What is its value?", classe
 export function teach(facts, items, news) {
   let asked = null;
   let busy = false;
+  let turn = 0; // counts what was sent and asked: a question that arrives after a later answer is no longer the question
   let progress = null;
   const sides = { left: $("choose-left"), right: $("choose-right") };
   const pairs = facts.asks === "pairs";
@@ -96,6 +97,7 @@ export function teach(facts, items, news) {
   // Sends until the server has it: the key makes sure that what arrives twice counts once.
   const send = async (path, words) => {
     busy = true;
+    turn += 1;
     enable();
     localStorage.setItem("tupi-unsent", JSON.stringify({ path, words }));
     for (;;) {
@@ -162,8 +164,12 @@ export function teach(facts, items, news) {
 
   const ask = async () => {
     $("pair-words").textContent = asked ? "" : "Choosing what to ask…";
+    turn += 1;
+    const mine = turn;
     try {
-      show(await getJSON(`/api/question?${new URLSearchParams({ rater: rater() })}`));
+      const reply = await getJSON(`/api/question?${new URLSearchParams({ rater: rater() })}`);
+      if (mine !== turn) return;
+      show(reply);
       if (!$("saved").textContent) $("saved").textContent = progress.answers ? count() : "No answers yet.";
     } catch (problem) {
       $("pair-words").textContent = problem.message;
@@ -198,7 +204,7 @@ export function teach(facts, items, news) {
     await ask();
     if (unsent) {
       const { path, words } = JSON.parse(unsent);
-      if (asked) send(path, words); // a reload in the middle must not lose it
+      if (asked && !busy) send(path, words); // a reload in the middle must not lose it
     }
   };
   return { open };
