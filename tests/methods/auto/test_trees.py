@@ -135,3 +135,66 @@ def test_parts_side_by_side_are_one_table():
     np.testing.assert_array_equal(FOREST(NEW[:, :2].astype(np.float64), NEW[:, 2:]), FOREST(NEW))
     with pytest.raises(ValueError, match="items with other columns"):
         FOREST(NEW[:, :2])
+
+
+CLASSES = np.digitize(Y, np.quantile(Y, [0.3, 0.7]))
+SIZES = np.array([1.0, 2.0, 0.5])
+MEMBERS = np.eye(3)[CLASSES] * SIZES
+BY_CLASS = grow(X, SIZES[CLASSES], classes=CLASSES, n_classes=3)
+
+
+def test_of_classes_a_forest_says_the_mean_of_each():
+    expected = []
+    for row in NEW[:40]:
+        same = [
+            [leaf(BY_CLASS, root, other) == leaf(BY_CLASS, root, row) for other in X] for root in BY_CLASS.roots[:8]
+        ]
+        expected.append(np.mean([MEMBERS[one].mean(axis=0) for one in same], axis=0))
+    first = replace(BY_CLASS, roots=BY_CLASS.roots[:8])
+    np.testing.assert_allclose(first(NEW[:40]), expected, atol=1e-12)
+    np.testing.assert_allclose(BY_CLASS.weights(NEW, X) @ MEMBERS, BY_CLASS(NEW), atol=1e-12)
+
+
+def test_of_classes_divisions_lower_the_variance_of_all_together_as_those_of_scikit_learn_do():
+    peer = ExtraTreesRegressor(TREES, min_samples_leaf=LEAST_LEAF, max_features=0.5, random_state=0).fit(X, MEMBERS)
+    ours = [[leaf(BY_CLASS, root, row) for row in X] for root in BY_CLASS.roots]
+    left = []
+    for trees in (ours, peer.apply(X).T.tolist()):
+        within = []
+        for ends in map(np.array, trees):
+            parts = [MEMBERS[ends == one] for one in np.unique(ends)]
+            assert min(len(part) for part in parts) >= LEAST_LEAF
+            within.append(sum(part.var(axis=0).sum() * len(part) for part in parts))
+        left.append(np.mean(within) / (MEMBERS.var(axis=0).sum() * len(X)))
+    assert left[0] < 1.1 * left[1] < 0.7
+
+
+def test_of_classes_forests_are_right_as_often_as_those_of_scikit_learn():
+    truth = np.sin(2 * NEW[:, 0]) + NEW[:, 1] * (NEW[:, 2] > 0)
+    classes = np.digitize(truth, np.quantile(Y, [0.3, 0.7]))
+    peer = ExtraTreesRegressor(TREES, min_samples_leaf=LEAST_LEAF, max_features=0.5, random_state=0).fit(X, MEMBERS)
+    ours, theirs = ((one / SIZES).argmax(axis=1) == classes for one in (BY_CLASS(NEW), peer.predict(NEW)))
+    assert ours.mean() > theirs.mean() - 0.03
+    assert theirs.mean() > 0.45
+
+
+def test_one_class_is_a_value():
+    same = grow(X, Y, classes=np.zeros(80, np.int64))
+    np.testing.assert_array_equal(same(NEW)[:, 0], FOREST(NEW))
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.permutations(range(3)), st.permutations(range(80)))
+def test_the_order_of_classes_does_not_matter(names, rows):
+    names, rows = np.array(names), list(rows)
+    again = grow(X[rows], SIZES[CLASSES][rows], classes=names[CLASSES][rows], n_classes=3)
+    np.testing.assert_allclose(again(NEW)[:, names], BY_CLASS(NEW), atol=1e-12)
+
+
+def test_left_out_classes_were_not_seen():
+    fold = np.arange(80) % 5
+    before = left_out(X, SIZES[CLASSES], fold, CLASSES, 3)
+    changed = np.where(fold == 2, (CLASSES + 1) % 3, CLASSES)
+    after = left_out(X, SIZES[CLASSES], fold, changed, 3)
+    np.testing.assert_array_equal(after[fold == 2], before[fold == 2])
+    assert not np.allclose(after, before)

@@ -370,7 +370,8 @@ def describe_labels(
     kind = "labels" if isinstance(labels, Values) else "comparisons"
     given = len(labels.values) if isinstance(labels, Values) else len(labels.higher)
     used = f"{answer.n_used:,} {kind}" if answer.n_used == given else f"{answer.n_used:,} of {given:,} {kind}"
-    by = " by a Gaussian process" if answer.fused.average is None else f": {_learners(answer)}"
+    with_shares = answer.fused.average is not None or answer.fused.forest is not None
+    by = f": {_learners(answer)}" if with_shares else " by a Gaussian process"
     said = f"New predictions were learned from {used}{by}. "
     if guard and confirmed < LEAST_CONFIRMED:  # labels that are left aside say nothing of a gain
         instead = "the answer without labels" if changed else "the initial predictions"

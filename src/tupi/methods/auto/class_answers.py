@@ -120,9 +120,18 @@ class ClassAnswer(Answer):
         return problem.home.each(class_columns, problem.base, self.answers, **common)
 
     def agreement(self) -> tuple[float, float]:
-        """Return the correlation of indicators of the classes with predictions, each without its label."""
+        """Return the correlation of indicators of the classes with predictions, each without its label, and its size.
+
+        Labels of many classes say more than values do. If labels were shuffled, the sum of products of two centred
+        tables A and B would have the variance tr(AᵀA BᵀB) / (m - 1). So their correlation varies as that of so many
+        values does: (m - 1) tr(AᵀA) tr(BᵀB) / tr(AᵀA BᵀB), which is up to c - 1 times as many as there are labels.
+        """
         indicators = np.eye(len(self.chances.unit))[self.classes] - self.chances.frequency
-        return correlation(self.chances.unit * self.fused.left_out.held_out, indicators), len(self.classes)
+        said = self.chances.unit * self.fused.left_out.held_out
+        first, second = (np.cov(one, rowvar=False) for one in (said, indicators))
+        together = float(np.sum(first * second))
+        size = np.trace(first) * np.trace(second) / together if together > 0 else 1.0
+        return correlation(said, indicators), 1 + (self.n_used - 1) * float(size)
 
     def gain(self, blend: Blend) -> Gain:
         """Return the gain in accuracy, each label left out in turn."""

@@ -1,9 +1,9 @@
 """From labels of any kind to an answer: which of them are used, what is fitted to them, and who judges it.
 
 Values are learned under many hypotheses at once (`tupi.methods.auto.hypotheses`), some of which stand on averages over
-alike items and some on the views' own columns alone, which is what wins on ordinary tables. With labels enough trees
-(`tupi.methods.auto.trees`) are mixed in, as far as labels that were left out say (`mean_shares` in `guard.py`).
-Classes and comparisons are learned by one process each (`tupi.methods.auto.process`, `tupi.methods.auto.preferences`).
+alike items and some on the views' own columns alone, which is what wins on ordinary tables. Classes and comparisons are
+learned by one process each (`tupi.methods.auto.process`, `tupi.methods.auto.preferences`). If labels are many, trees
+are mixed in for values and classes (`tupi.methods.auto.mixing`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from scipy.special import entr, ndtri
 from tupi.embedding.relevance import evenly, normal_quantiles
 from tupi.inputs.groups import relative_labels
 from tupi.inputs.labels import Labels, Pairs, labelled_items
-from tupi.methods.auto import trees
 from tupi.methods.auto.answers import Answer, ComparisonAnswer, RankingAnswer, RegressionAnswer
 from tupi.methods.auto.class_answers import (
     CLASS_SHIFT,
@@ -42,10 +41,10 @@ from tupi.methods.auto.hypotheses import (
 from tupi.methods.auto.items import Scale
 from tupi.methods.auto.kernels import Features, Kernels, kernels, pick_features
 from tupi.methods.auto.labelfree import LabelFree
+from tupi.methods.auto.mixing import combined_left_out, with_class_trees, with_trees
 from tupi.methods.auto.preferences import Answers, fit_preferences, left_out_comparisons
 from tupi.methods.auto.process import (
     CHOOSING_LABELS,
-    FOLDS,
     JITTER,
     LeftOut,
     PriorProcess,
@@ -61,13 +60,11 @@ MAX_LABELS = 2000  # more are thinned out: systems of so many equations still ta
 MAX_ENTRIES = 1 << 27  # of a kernel between all items and the labelled ones: half a gigabyte
 MAX_JUDGED = 500  # comparisons that judge the gain
 LEAST_SLOPE = 0.25  # of the expected one: what labels that say so with less certainty are allowed
-LEAST_FOR_TREES = 40  # labels: fewer grow trees that say little
 LEAST_FOR_SCALES = 5  # labels that tell of a scale
 USUAL = 1.1  # times the deviation that is expected of the greatest
 PREFERRED = 1.0  # log odds of values as they are
 NARROWEST = 0.1  # deviations by which densities of values are estimated, at least
 LEAST_NOISE = 0.005  # of the labels' variance, for how sure predictions are: kernels are never quite right
-EXPECTED_OF_TREES, LEAST_OF_TREES = 0.35, 0.03  # their share before any label, and that below which they are left out
 Positions = NDArray[np.int64]
 Array = NDArray[np.float64]
 
@@ -91,7 +88,7 @@ def fitted(base: LabelFree, labels: Labels, scale: Scale) -> Answer:
     if scale.task == "classification" and len(scale.scale) > 1:
         chances = label_free_chances(base, scale)
         z = (np.eye(len(chances.unit))[values.astype(np.int64)] - chances.frequency) / chances.unit
-        fused = fit_classes(base, labelled, z, chances, weights)
+        fused = with_class_trees(fit_classes(base, labelled, z, chances, weights), values.astype(np.int64), chances)
         return ClassAnswer(base, scale, fused, len(values), rows, values.astype(np.int64), chances)
     groups = None if labels.groups is None else np.unique(labels.groups[used], return_inverse=True)[1]
     levels = scale.groups is None or scale.groups.levels
@@ -360,59 +357,3 @@ def _held(found: Kernels, columns: Array, outputs: NDArray[np.bool_]) -> tuple[K
     made, at_labels = found.columns.copy(), columns.copy()
     made[outputs, 0] = at_labels[outputs, 0] = 0.0
     return replace(found, columns=made), at_labels
-
-
-def with_trees(fused: Fused, z: Array) -> Fused:
-    """Return predictions, all and left-out ones, combined with those of trees, if there are labels enough.
-
-    Parameters
-    ----------
-    fused : Fused
-        What values made of all hypotheses.
-    z : ndarray of shape (m,)
-        The labels.
-    """
-    if len(z) < LEAST_FOR_TREES or not fused.labelled.views or fused.weights is not None:
-        return fused
-    columns = fused.seen_by_trees(fused.labelled)
-    # As for hypotheses, a group is judged as one without any label would be.
-    dealt = np.arange(len(z)) if fused.groups is None or fused.groups.max() < 2 else fused.groups
-    judged = fused.left_out, of_trees(trees.left_out(columns, z, dealt % FOLDS))
-    share = float(mean_shares(np.array([z - one.held_out[:, 0] for one in judged]), EXPECTED_OF_TREES)[1])
-    if share < LEAST_OF_TREES:  # all items would have to meet all trees for next to nothing
-        return fused
-    return replace(
-        fused,
-        left_out=combined_left_out(judged, z, EXPECTED_OF_TREES),
-        plain_share=(1 - share) * fused.plain_share,
-        forest=trees.grow(columns, z),
-        forest_share=share,
-    )
-
-
-def of_trees(held_out: Array) -> LeftOut:
-    """Return predictions of labels by trees that did not see them.
-
-    Trees that say something of one label saw others, and pull what they say towards these: a difference between two
-    left-out labels comes out too small, which is on the safe side.
-    """
-    each = np.repeat(held_out[:, None], len(held_out), axis=1)
-    return LeftOut(held_out[:, None], each - each.T, each)
-
-
-def combined_left_out(judged: Sequence[LeftOut], z: Array, expected: float, sure: Array | None = None) -> LeftOut:
-    """Return left-out predictions of the combination, each by shares that its own label had no part in.
-
-    These are chosen by the other labels, of which no prediction saw this one either; a pair meets the mean of two. If
-    labels have weights, errors count ``sure`` times.
-    """
-    errors = np.array([(z[:, None] - one.twice) * (1.0 if sure is None else sure[:, None]) for one in judged])
-    for one in errors:
-        np.fill_diagonal(one, np.nan)
-    shares = mean_shares(errors, expected)
-    pairs = 0.5 * (shares[:, :, None] + shares[:, None])
-    return LeftOut(
-        np.einsum("am,amc->mc", shares, np.array([one.held_out for one in judged])),
-        np.einsum("aij,aij->ij", pairs, np.array([one.differences for one in judged])),
-        np.einsum("aj,aij->ij", shares, np.array([one.twice for one in judged])),
-    )

@@ -18,10 +18,7 @@ from tupi.methods.auto.items import Layout
 from tupi.methods.auto.kernels import Features, Kernels, features_of
 from tupi.methods.auto.labelfree import with_one
 from tupi.methods.auto.preferences import Answers
-from tupi.methods.auto.process import (
-    LeftOut,
-    slope,
-)
+from tupi.methods.auto.process import LeftOut, slope
 from tupi.methods.auto.trees import Forest
 
 ENTRIES = 1 << 20  # of kernels that are computed at once
@@ -265,34 +262,47 @@ class Fused:
         """Return what is said of items, shape (n, c)."""
         if self.average is not None:
             return self._averaged(items, self.average)
-        experts = [(1 - self.plain_share - self.forest_share, self.process)]
+        experts = [(1.0, self.process)]
         if self.plain is not None:
-            experts.append((self.plain_share, self.plain))
+            experts = [(1 - self.plain_share - self.forest_share, self.process), (self.plain_share, self.plain)]
         shares = [share for share, _ in experts]
         together = zip(*(expert.weights() for _, expert in experts), strict=True)
         weights = [sum(s * w for s, w in zip(shares, some, strict=True)) for some in together]
         said: Array = sum(share * expert.apart(items) for share, expert in experts)  # type: ignore[assignment]
         if weights:
             said = said + self.kernels.applied(items, weights)
-        if self.forest is not None:
+        if self.plain is not None and self.forest is not None:
             said[:, 0] += self.forest_share * self.forest(*self._parts(items))
-        return said
+            return said
+        return self._with_trees(said, items)
 
     def _averaged(self, items: Features, average: Average) -> Array:
         """Return what all hypotheses together say, and trees."""
         said: Array = np.einsum("ck,nck->nc", average.line, items.base)
         if average.weights:
             said = said + self.kernels.applied(items, average.weights)
+        return self._with_trees(said, items)
+
+    def _with_trees(self, said: Array, items: Features) -> Array:
+        """Return what is said of items together with what trees say."""
         if self.forest is not None:
-            said += self.forest_share * (self.forest(*self._parts(items))[:, None] - said)
+            trees = self.forest(*self._parts(items)).reshape(said.shape)
+            said += self.forest_share * self.outputs_of_trees * (trees - said)
         return said
+
+    @property
+    def outputs_of_trees(self) -> NDArray[np.bool_]:
+        """Which outputs trees have a part in: not classes without any label, of which they could say nothing else."""
+        return np.asarray(self.process.duals.any(axis=0))
 
     def seen_by_trees(self, items: Features) -> NDArray[np.float32]:
         """Return the columns of the views and f, side by side."""
         return np.hstack(self._parts(items)).astype(np.float32)
 
     def _parts(self, items: Features) -> list[NDArray[np.floating]]:
-        """Return the columns that trees look at: those of the views, and f."""
+        """Return the columns that trees look at: those of the views, and f; of classes, f of all of them."""
+        if self.average is None and self.plain is None:
+            return [*items.views, items.base[:, :, 1]]
         f = self.process.columns[0, -1] if self.plain is None else self.plain.columns[0, 0]
         return [*items.views, np.einsum("k,nk->n", f, items.base[:, 0])[:, None]]
 

@@ -228,7 +228,11 @@ def mean_shares(errors: Array, expected: float, weight: float = 1.0) -> Array:
     """
     counts = np.isfinite(errors[0]).sum(axis=0)
     known = np.nan_to_num(errors)
-    products = np.einsum("ai...,bi...->ab...", known, known)
+    return shares_by(np.einsum("ai...,bi...->ab...", known, known), counts, expected, weight)
+
+
+def shares_by(products: Array, counts: Array | int, expected: float, weight: float = 1.0) -> Array:
+    """Return the same, given the sums of products of errors, shape (2, 2, ...), and over how many labels they are."""
     s = _quantiles(weight * expected, weight * (1 - expected), TRIED)
     tried = np.stack([1 - s, s])
     sse = np.maximum(np.einsum("at,ab...,bt->t...", tried, products, tried, optimize=True), 0.0)

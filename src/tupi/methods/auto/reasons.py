@@ -214,7 +214,7 @@ class Explanation:
             row = process.covariances(whole, shared, output)[0]
             pull += share * (row * residuals if inverse is None else (row @ inverse) * residuals)
         if fused.forest is not None:
-            pull += fused.forest_share * self._pull_of_trees(whole)
+            pull += fused.forest_share * fused.outputs_of_trees[output] * self._pull_of_trees(whole, output)
         order = np.argsort(-alike, kind="stable")
         return answer.rows[order], alike[order], (pull * self._unit(answer, blend, output))[order]
 
@@ -237,8 +237,8 @@ class Explanation:
         if isinstance(answer, ComparisonAnswer):
             yield 1.0, process, None, process.duals[:, output]
         elif isinstance(answer, ClassAnswer):
-            z = (answer.classes == output) - answer.chances.frequency[output]
-            yield 1.0, process, fused.middles[output], z / answer.chances.unit[output] - process.mean(at)[:, output]
+            share = 1 - fused.forest_share * fused.outputs_of_trees[output]
+            yield share, process, fused.middles[output], self._labels(output) - process.mean(at)[:, output]
         else:
             assert fused.average is not None
             sure = np.ones(len(at)) if fused.weights is None else fused.weights
@@ -253,23 +253,26 @@ class Explanation:
                     (1 - fused.forest_share) * share,
                     one,
                     np.asarray(np.linalg.inv(K)),
-                    self._labels() - mean(at)[:, 0],
+                    self._labels(output) - mean(at)[:, 0],
                 )
 
-    def _labels(self) -> Array:
-        """Return values, mean 0 and deviation 1."""
+    def _labels(self, output: int) -> Array:
+        """Return labels in their deviations: values, or whether they are of a class."""
+        if isinstance(self.answer, ClassAnswer):
+            chances = self.answer.chances
+            return ((self.answer.classes == output) - chances.frequency[output]) / chances.unit[output]
         assert isinstance(self.answer, (RankingAnswer, RegressionAnswer, BinaryAnswer))
         if isinstance(self.answer, RankingAnswer):
             return self.answer.learned
         return standardised(self.answer.values, self.answer.fused.weights)
 
-    def _pull_of_trees(self, whole: Features) -> Array:
+    def _pull_of_trees(self, whole: Features, output: int) -> Array:
         """Return each label's weight in what trees say of an item, times what it is beyond the mean function."""
         assert self.answer is not None
         fused = self.answer.fused
         assert fused.forest is not None
         weights = fused.forest.weights(fused.seen_by_trees(whole), fused.seen_by_trees(fused.labelled))[0]
-        return weights * (self._labels() - self._mean(whole.base)[0, 0])
+        return weights * (self._labels(output) - self._mean(whole.base)[0, output])
 
     def _unit(self, answer: Answer, blend: Blend, output: int) -> float:
         """Return what one deviation of the labels is in the units of an explanation; of several classes, a share."""

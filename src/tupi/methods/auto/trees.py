@@ -6,6 +6,9 @@ between the least and the greatest value there, and takes the one that leaves th
 (Geurts, Ernst and Wehenkel, 2006). A forest is the mean of many trees. It extrapolates nothing, and finds thresholds
 and products of columns that no sum of smooth functions knows.
 
+Classes are as many outputs as there are classes: each label is one in that of its own class, and zero in all others.
+The same trees serve all of them, and a division leaves the least variance in the sum over outputs.
+
 The forest is a function of one item, and a few tables: it is saved, sent to workers and explained like all the rest.
 """
 
@@ -45,8 +48,8 @@ class Forest:
         Items whose value is at most this go to the left.
     left : ndarray of int32, shape (nodes,)
         The left part; the right one is the next node.
-    values : ndarray of float64, shape (nodes,)
-        The mean label.
+    values : ndarray of float64, shape (nodes,) or (nodes, c)
+        The mean label; of classes, for each of them.
     roots : ndarray of int32, shape (trees,)
         Where each tree begins.
     """
@@ -75,7 +78,8 @@ class Forest:
         ends = np.cumsum([0, *(part.shape[1] for part in items)])
         if ends[-1] != len(self.signs):
             raise ValueError("items with other columns")
-        found = np.zeros(len(items[0]))
+        values = self.values.reshape(len(self.values), -1)
+        found = np.zeros((len(items[0]), values.shape[1]))
         some, at = np.empty((AT_ONCE, len(self.signs)), np.float32), np.empty(AT_ONCE, np.uint32)
         roots = self.roots.astype(np.uint32)
         for start in range(0, len(found), AT_ONCE):
@@ -83,8 +87,8 @@ class Forest:
             for part, first, last in zip(items, ends, ends[1:], strict=False):
                 to = some[: rows.stop - start, first:last]
                 np.multiply(part[rows], self.signs[first:last], out=to, casting="same_kind")
-            _say(some, self._levels, self.values, roots, at, found[rows])
-        return found / len(self.roots)
+            _say(some, self._levels, values, roots, at, found[rows])
+        return (found / len(self.roots)).reshape(-1, *self.values.shape[1:])
 
     @cached_property
     def _levels(self) -> Levels:
@@ -125,7 +129,9 @@ class Forest:
         return np.ascontiguousarray(items, np.float32)
 
 
-def grow(items: Columns, labels: Array, seed: int = 0) -> Forest:
+def grow(
+    items: Columns, labels: Array, seed: int = 0, classes: NDArray[np.int64] | None = None, n_classes: int = 1
+) -> Forest:
     """Return a forest.
 
     What is drawn depends on the content of columns, and on the order neither of columns nor of items; nor does it
@@ -136,9 +142,13 @@ def grow(items: Columns, labels: Array, seed: int = 0) -> Forest:
     items : ndarray of shape (m, d)
         Columns of the labelled items.
     labels : ndarray of shape (m,)
-        Their labels.
+        Their labels; of classes, the size of each in the output of its class.
     seed : int
         Of what is drawn.
+    classes : ndarray of shape (m,), optional
+        The class of each label.
+    n_classes : int
+        How many classes there are.
     """
     ascending = _standard(np.sort(items.astype(np.float64), axis=0))
     squares = ascending * ascending  # powers by `**` take many times as long
@@ -150,23 +160,34 @@ def grow(items: Columns, labels: Array, seed: int = 0) -> Forest:
     looked_at = max(1, min(int(np.ceil(LOOKED_AT * len(order))), MOST_LOOKED_AT))
     most = TREES * (2 * len(items) // LEAST_LEAF + 1)
     divided, left = np.full(most, LEAF, np.int32), np.zeros(most, np.int32)
-    thresholds, values, roots = np.zeros(most, np.float32), np.zeros(most), np.zeros(TREES, np.int32)
+    thresholds, values, roots = np.zeros(most, np.float32), np.zeros((most, n_classes)), np.zeros(TREES, np.int32)
+    outputs = np.zeros(len(items), np.int64) if classes is None else classes
     X = np.ascontiguousarray((signs * items).T[order], np.float32)
     rng = np.random.default_rng(seed)
     # Numbers without a sign, see `Forest._levels`.
     numbers = np.arange(len(order), dtype=np.uint64), np.empty(len(items), np.uint64)
-    room = *numbers, *np.empty((2, 2 * len(items) + 1), np.int64)
-    n = _grow(X, labels, rng, looked_at, LEAST_LEAF, divided, thresholds, left, values, roots, room)
+    room = *numbers, *np.empty((2, 2 * len(items) + 1), np.int64), np.empty((2, n_classes))
+    n = _grow(X, labels, outputs, rng, looked_at, LEAST_LEAF, divided, thresholds, left, values, roots, room)
     divided = np.where(divided == LEAF, LEAF, order[divided]).astype(np.int32)[:n]
-    return Forest(signs, divided, thresholds[:n], left[:n], values[:n], roots)
+    said = values[:n, 0] if classes is None else values[:n]
+    return Forest(signs, divided, thresholds[:n], left[:n], said.copy(), roots)
 
 
-def left_out(items: Columns, labels: Array, fold: NDArray[np.int64]) -> Array:
-    """Return what forests that grew on the other folds say of each label."""
-    found = np.empty(len(labels))
+def left_out(
+    items: Columns,
+    labels: Array,
+    fold: NDArray[np.int64],
+    classes: NDArray[np.int64] | None = None,
+    n_classes: int = 1,
+) -> Array:
+    """Return what forests that grew on the other folds say of each label, see `grow`."""
+    found = np.empty(len(labels) if classes is None else (len(labels), n_classes))
     folds = [fold == k for k in range(fold.max() + 1)]
-    forests = in_order(lambda own: grow(items[~own], labels[~own], seed=1), folds)
-    for own, forest in zip(folds, forests, strict=True):
+
+    def without(own: NDArray[np.bool_]) -> Forest:
+        return grow(items[~own], labels[~own], 1, None if classes is None else classes[~own], n_classes)
+
+    for own, forest in zip(folds, in_order(without, folds), strict=True):
         found[own] = forest(items[own])
     return found
 
@@ -183,6 +204,7 @@ def _standard(ascending: Array) -> Array:
 def _grow(
     X: Columns,
     labels: Array,
+    outputs: NDArray[np.int64],
     rng: np.random.Generator,
     looked_at: int,
     least: int,
@@ -191,16 +213,18 @@ def _grow(
     left: NDArray[np.int32],
     values: Array,
     roots: NDArray[np.int32],
-    room: tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]],
+    room: tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64], Array],
 ) -> int:
     """Fill in the nodes of all trees; return how many there are.
 
     ``room`` is memory to work in, which comes from outside because it takes half a second to compile how to get it: all
-    columns in ascending order, rows, and where the rows of each node of a tree start and end.
+    columns in ascending order, rows, where the rows of each node of a tree start and end, and sums of labels by output,
+    in a node and in its left part.
     """
     d, m = X.shape  # a column at a time, which stays in the cache while it is looked at
     n = 0
-    which, rows, starts, ends = room
+    which, rows, starts, ends, sums = room
+    n_outputs = values.shape[1]
     for tree in range(len(roots)):
         for i in range(m):
             rows[i] = i
@@ -212,14 +236,16 @@ def _grow(
         while node < n:
             start, end = starts[node - first], ends[node - first]
             size = end - start
-            total = 0.0
-            square = 0.0
+            square, explained = 0.0, 0.0
+            sums[0] = 0.0
             for i in range(start, end):
-                total += labels[rows[i]]
+                sums[0, outputs[rows[i]]] += labels[rows[i]]
                 square += labels[rows[i]] ** 2
-            values[node] = total / size
+            for output in range(n_outputs):
+                values[node, output] = sums[0, output] / size
+                explained += sums[0, output] ** 2 / size
             best, column, threshold = -1.0, which[0], np.float32(0.0)
-            if size >= 2 * least and square - total * total / size > 1e-12:
+            if size >= 2 * least and square - explained > 1e-12:
                 remaining, looked = d, 0
                 while remaining > 0 and looked < looked_at:
                     # A column that has not been drawn at this node; constant ones do not count as looked at.
@@ -237,15 +263,26 @@ def _grow(
                     cut = np.float32(low + rng.random() * (high - low))
                     if cut >= high:
                         cut = low
-                    count, part = 0, 0.0
-                    for i in range(start, end):
-                        under = X[c, rows[i]] <= cut  # no branch: nobody could guess which way it goes
-                        count += under
-                        part += labels[rows[i]] * under
+                    count, gain = 0, 0.0
+                    if n_outputs == 1:
+                        part = 0.0
+                        for i in range(start, end):
+                            under = X[c, rows[i]] <= cut  # no branch: nobody could guess which way it goes
+                            count += under
+                            part += labels[rows[i]] * under
+                        sums[1, 0] = part
+                    else:
+                        sums[1] = 0.0
+                        for i in range(start, end):
+                            under = X[c, rows[i]] <= cut
+                            count += under
+                            sums[1, outputs[rows[i]]] += labels[rows[i]] * under
                     if count < least or size - count < least:
                         continue
                     # The variance within both parts is least where this is greatest.
-                    gain = part * part / count + (total - part) ** 2 / (size - count)
+                    for output in range(n_outputs):
+                        part = sums[1, output]
+                        gain += part * part / count + (sums[0, output] - part) ** 2 / (size - count)
                     if gain > best + 1e-10 * square:  # else rounding would choose between equal divisions
                         best, column, threshold = gain, c, cut
             if best >= 0:
@@ -282,7 +319,8 @@ def _say(
                 node = at[i]
                 at[i] = left[node] + np.uint32(X[i, divided[node]] > thresholds[node])
         for i in range(len(found)):
-            found[i] += values[at[i]]
+            for k in range(values.shape[1]):
+                found[i, k] += values[at[i], k]
 
 
 @compiled()
