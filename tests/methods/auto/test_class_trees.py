@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import log_softmax
 
 import tupi
 from tests.methods.auto.dense import everyone
@@ -11,10 +12,11 @@ from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Values
 from tupi.inputs.problem import make_problem
 from tupi.methods.auto import mixing, trees
-from tupi.methods.auto.answers import NEW, correlation
+from tupi.methods.auto.answers import LABEL_FREE, NEW, correlation
 from tupi.methods.auto.auto import label_free_of
+from tupi.methods.auto.class_answers import POWERS, SHARPNESS_SD, best_power
 from tupi.methods.auto.fitting import fit_classes, fitted
-from tupi.methods.auto.guard import shares_by
+from tupi.methods.auto.guard import mean_share_of_logs, shares_by
 from tupi.methods.auto.items import scale_of
 from tupi.methods.auto.kernels import pick_features
 from tupi.methods.auto.mixing import LEAST_FOR_TREES, with_class_trees
@@ -183,3 +185,39 @@ def test_what_labels_taught_is_saved(tmp_path):
     found.save(tmp_path / "run.npz")
     later = chances[600:], {name: one[600:] for name, one in views.items()}
     np.testing.assert_array_equal(tupi.load(tmp_path / "run.npz").predict(*later), found.predict(*later))
+
+
+def test_how_much_to_take_is_what_makes_left_out_classes_likely_and_accuracy_more_likely_to_rise():
+    chances, truth, views = boxes()
+    answer = answered(np.arange(60), chances, views, truth)
+    logs = np.log(chances[answer.rows])
+    powers = [
+        (
+            log_softmax(power * logs, axis=1)[np.arange(60), answer.classes].sum()
+            - 0.5 * (np.log(power) / SHARPNESS_SD) ** 2
+        )
+        for power in POWERS
+    ]
+    before = log_softmax(POWERS[int(np.argmax(powers))] * logs, axis=1)
+    new = np.log(answer.left_out(NEW))
+    assert answer.problem.promise == 0  # of views that say nothing of the predictions a little is expected
+    expected = mean_share_of_logs(before, new, answer.classes, 0.1, 3.0)
+    assert answer.share(NEW, 0.96) == pytest.approx(0.96 * expected, abs=1e-6)
+    assert answer.share(NEW, 0.94) == 0
+    assert answer.share(NEW, 1.0) > answer.share(LABEL_FREE, 1.0)
+
+
+def test_probabilities_that_are_too_sure_become_less_so():
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(4000, 3))
+    classes = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    assert best_power(4 * logits, classes, POWERS) == 0.25
+    assert best_power(0.5 * logits, classes, POWERS) == 2.0
+    assert best_power(4 * logits[:2], classes[:2], POWERS) > 0.25  # two labels know little of that
+
+
+def test_mere_scores_of_classes_are_taken_as_far_as_a_gain_is_likely():
+    chances, truth, views = boxes()
+    answer = answered(np.arange(60), 3 * np.log(chances) + 100, views, truth)
+    assert not answer.scale.probabilities
+    assert 0.7 < answer.share(NEW, 0.97) <= 0.97

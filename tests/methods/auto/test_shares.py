@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.special import expit
+from scipy.special import expit, softmax
 from scipy.stats import beta
 
 from tupi.methods.auto.guard import (
@@ -10,7 +10,7 @@ from tupi.methods.auto.guard import (
     LEAST_SHARE,
     PRIOR_LABELS,
     PRIOR_VARIANCE,
-    mean_share_of_odds,
+    mean_share_of_logs,
     mean_shares,
     share_of_new,
 )
@@ -91,12 +91,13 @@ def test_the_share_of_log_odds_is_the_mean_of_its_posterior():
         return beta(2.1, 0.9).pdf(s) * np.prod(np.where(ones, p, 1 - p))
 
     mean = quad(lambda s: s * likely(s), 0, 1)[0] / quad(likely, 0, 1)[0]
-    assert mean_share_of_odds(before, after, ones, 0.7, 3.0) == pytest.approx(mean, abs=0.003)
+    logs = (np.column_stack([np.zeros(30), one]) for one in (before, after))
+    assert mean_share_of_logs(*logs, ones.astype(int), 0.7, 3.0) == pytest.approx(mean, abs=0.003)
 
 
 def test_the_guard_of_two_classes_asks_which_log_odds_make_labels_likely():
-    ones = (np.arange(40) % 2).astype(float)
-    right, wrong = 4 * ones - 2, 2 - 4 * ones
+    ones = np.arange(40) % 2
+    right, wrong = (np.column_stack([np.zeros(40), one]) for one in (4.0 * ones - 2, 2 - 4.0 * ones))
     assert share_of_new(wrong, right, 0.5, 0.9, ones) > 0.8
     assert share_of_new(right, wrong, 0.5, 0.9, ones) == 0.0
     assert share_of_new(wrong, right, 0.0, 0.9, ones) == 0.0
@@ -111,3 +112,15 @@ def test_small_errors_count_as_small_as_they_are():
     mean = quad(lambda s: s * of(s), 0, 1)[0] / quad(of, 0, 1)[0]  # half of two labels: any share is as likely
     assert share(first, second, 0.5, 2.0) == pytest.approx(mean, abs=0.001)
     assert mean < 0.4
+
+
+def test_the_share_of_several_classes_is_the_mean_of_its_posterior():
+    before, after = RNG.normal(size=(2, 30, 4))
+    classes = (0.3 * before + 0.7 * after + RNG.gumbel(size=(30, 4))).argmax(axis=1)
+
+    def likely(s):
+        p = softmax((1 - s) * before + s * after, axis=1)
+        return beta(2.1, 0.9).pdf(s) * np.prod(p[np.arange(30), classes])
+
+    mean = quad(lambda s: s * likely(s), 0, 1)[0] / quad(likely, 0, 1)[0]
+    assert mean_share_of_logs(before, after, classes, 0.7, 3.0) == pytest.approx(mean, abs=0.003)

@@ -9,10 +9,10 @@ from tests.methods.auto.dense import everyone
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.problem import make_problem
 from tupi.judging.catalogue import CalibrationError
-from tupi.methods.auto import class_answers
+from tupi.methods.auto import surer
 from tupi.methods.auto.auto import label_free_of
-from tupi.methods.auto.class_answers import LEAST_OF_CLASS, MOST_APART, SURER, _surer
 from tupi.methods.auto.items import scale_of
+from tupi.methods.auto.surer import LEAST_OF_CLASS, MOST_APART, SURER, _surer
 
 
 def problem(sure, seed=0, n=500, c=4):
@@ -59,7 +59,7 @@ def test_probabilities_that_were_sure_enough_stay_so(sure):
 def test_probabilities_that_were_not_sure_enough_become_surer(monkeypatch):
     """They were right in 80 per cent of the cases, and are in 95; nothing but labels could say how unsure they were."""
     before, after = losses(0.5)
-    monkeypatch.setattr(class_answers, "SURER", 0.0)
+    monkeypatch.setattr(surer, "SURER", 0.0)
     as_sure = losses(0.5)[1]
     assert after[0] < before[0]
     assert (after < as_sure - 0.05).all()

@@ -40,7 +40,6 @@ from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels, Values, relabel, subset
 from tupi.inputs.new_items import Known
 from tupi.methods.auto.answers import INITIAL, NEW, Answer, RegressionAnswer
-from tupi.methods.auto.class_answers import without_labels
 from tupi.methods.auto.design import suggest_first, suggest_next
 from tupi.methods.auto.fitting import fitted
 from tupi.methods.auto.fused import based_on
@@ -49,6 +48,7 @@ from tupi.methods.auto.items import Scale, scale_of
 from tupi.methods.auto.labelfree import LABEL_FREE, LabelFree, label_free
 from tupi.methods.auto.model import mixture_of, model_of
 from tupi.methods.auto.reasons import Explanation
+from tupi.methods.auto.surer import without_labels
 from tupi.methods.base import Fit, Method, check_related
 from tupi.methods.supervised import known_items
 from tupi.runtime.computing import one_blas_thread

@@ -27,13 +27,12 @@ from tupi.methods.auto.guard import Blend, probability_of_gain, share_of_new, wr
 from tupi.methods.auto.items import Scale
 from tupi.methods.auto.labelfree import LabelFree, with_one
 from tupi.methods.auto.process import units_of
+from tupi.methods.auto.surer import spread_of
 
 SHARPNESS_GRID = tuple(2.0 ** (k / 2) for k in range(9))  # powers to which class shares may be raised
+POWERS = tuple(2.0 ** (k / 4) for k in range(-12, 13))  # the same for those that came in
 SHARPNESS_SD = 0.5  # expected size of the power's logarithm: a handful of labels must not make up certainty
 LEAST_SHARE = 0.01  # of a class: regression of zeros and ones may say less than nothing
-SHIFTS, LONGEST_SHIFT = 25, 1.0  # Newton's steps to the means of classes, most often four, and the longest of them
-SURER, MOST_APART = 1 / 3, 16.0  # power of how much further apart classes lie, of at most so much, see `_surer`
-LEAST_OF_CLASS = 6  # items that tell how a class varies
 CLASS_SHIFT = 0.02  # prior variance of a class's shift: how frequent classes are is known from the predictions
 HEIGHT_SD, LOG_SLOPE_SD = 1.0, 0.5  # how far a and log b may lie from what is expected
 SLOPE_BOUND = 3.0  # deviations of log b that are searched
@@ -146,6 +145,25 @@ class ClassAnswer(Answer):
         values = columns * self.scale.scale + self.scale.shift
         return np.asarray(softmax(values, axis=1)) if self.scale.probabilities else values
 
+    def share(self, blend: Blend, probability: float) -> float:
+        """Return how much of a blend makes labels that were left out most likely; of mere scores, see `Answer.share`.
+
+        As for two classes, initial probabilities are compared after they became as sure as the labels say, as the new
+        ones are: that they were too sure is no reason to take anything new. Classes may become likelier and yet be
+        right less often, so that the probability of a gain in accuracy has a say, too.
+        """
+        if not self.scale.probabilities:
+            return super().share(blend, probability)
+        before, careful = (self._mended(one) for one in (self.problem.only(0), self.problem.careful))
+        new = np.log(np.maximum(self.left_out(NEW), SMALLEST_PROBABILITY))
+        after = blend.of(new, before, careful)
+        return probability * share_of_new(before, after, self.problem.promise, probability, self.classes)
+
+    def _mended(self, coefficients: Array) -> Array:
+        """Return logarithms of probabilities at labelled items, raised to the power that suits the labels."""
+        logs = self.at_labels(coefficients) * self.scale.scale + self.scale.shift
+        return np.asarray(log_softmax(best_power(logs, self.classes, POWERS) * logs, axis=1))
+
     def left_out_errors(self, blend: Blend) -> Array:
         """Return one minus the probability of each true class, or how far its score is below the highest."""
         scores = class_scores(self.left_out(blend), self.scale.probabilities)
@@ -154,12 +172,8 @@ class ClassAnswer(Answer):
     @cached_property
     def _made(self) -> ClassColumns:
         made = ClassColumns(self.chances.frequency, self.chances.unit, 1.0, self.scale, (1.0, 0.0))
-        logs, each = made.log_shares(self.fused.left_out.held_out), np.arange(len(self.classes))
-        likely = [
-            log_softmax(s * logs, axis=1)[each, self.classes].sum() - 0.5 * (np.log(s) / SHARPNESS_SD) ** 2
-            for s in SHARPNESS_GRID
-        ]
-        made = ClassColumns(made.frequency, made.unit, SHARPNESS_GRID[int(np.argmax(likely))], self.scale, (1.0, 0.0))
+        sharpness = best_power(made.log_shares(self.fused.left_out.held_out), self.classes, SHARPNESS_GRID)
+        made = ClassColumns(made.frequency, made.unit, sharpness, self.scale, (1.0, 0.0))
         if self.scale.probabilities:
             return made
         home, c = self.problem.home, len(made.unit)
@@ -173,101 +187,14 @@ class ClassAnswer(Answer):
         return float(np.sqrt(np.mean(self.chances.unit**2)))
 
 
-def spread_of(coefficients: Array, problem: LabelFree, scale: Scale) -> tuple[float, float]:
-    """Return the mean and the deviation of all entries of a column that is made of base columns, as predictions."""
-    mean = np.einsum("ck,ck->c", coefficients, problem.moments[:, 0])
-    square = np.einsum("ck,ckl,cl->c", coefficients, problem.moments, coefficients)
-    means = mean * scale.scale + scale.shift
-    squares = square * scale.scale**2 + 2 * mean * scale.scale * scale.shift + scale.shift**2
-    return float(means.mean()), float(np.sqrt(max(squares.mean() - means.mean() ** 2, 0.0)))
-
-
-def without_labels(base: LabelFree, scale: Scale) -> Array:
-    """Return how what comes back without labels is made of [1, base columns]."""
-    # Averages vary less than scores. For regression f's units stay, and so do those of class scores.
-    if scale.task == "ranking":
-        return base.unit(base.careful)
-    return as_sure_as_before(base, scale) if scale.probabilities and base.moves else base.careful
-
-
-def as_sure_as_before(base: LabelFree, scale: Scale) -> Array:
-    """Return the coefficients of the label-free answer, with probabilities as sure, and classes as likely, as before.
-
-    Logarithms of probabilities that were averaged over alike items vary less, although they are nearer to the truth,
-    and a class may become rarer by averaging alone. Without labels the initial probabilities say how sure to be: the
-    answer's logarithms get their deviation, and a shift for each class that restores its mean; and they become surer as
-    far as classes lie further apart, see `_surer`, which leaves the means of two classes as they are, and those of
-    several nearly so.
-    """
-    coefficients = base.careful
-    spreads = [spread_of(one, base, scale) for one in (base.only(0), coefficients)]
-    # A column and its mirror image together have mean 0.
-    before, after = (np.hypot(mean, deviation) if scale.two else deviation for mean, deviation in spreads)
-    stretch, surer = before / after if after > 1e-12 else 1.0, _surer(base, coefficients, scale)
-    # Of several classes, shifts that restore means of surer probabilities would change which of them is most likely.
-    early, late = (surer, 1.0) if scale.two else (1.0, surer)
-    stretch *= early
-    shift = np.zeros(2 if scale.two else len(scale.scale))
-    for _ in range(SHIFTS):
-        total = base.home.summed(
-            _frequencies, base.base, answer=coefficients, scale=scale, stretch=stretch, shift=shift
-        )
-        wanted, found, slopes = total[0], total[1], total[2:]
-        # Newton's step. Shifts sum to zero: what rounding says of the direction in which nothing changes is left out.
-        step = np.linalg.pinv(slopes, rcond=1e-9, hermitian=True) @ (wanted - found)
-        # Where nearly all probabilities are 0 or 1 the slopes are small, and whole steps would lead away for good.
-        shift = shift + step / max(1.0, np.abs(step).max() / LONGEST_SHIFT)
-        if np.abs(wanted - found).max() < 1e-10 * base.home.n:
-            break
-    stretched = coefficients * late * stretch
-    stretched[:, 0] += (late * (stretch * scale.shift + shift[-len(scale.scale) :]) - scale.shift) / scale.scale
-    return stretched
-
-
-def _surer(base: LabelFree, coefficients: Array, scale: Scale) -> float:
-    """Return by how much the answer's logarithms may exceed the initial ones, given how far they set classes apart.
-
-    If logarithms of probabilities are normal within classes, they are as sure as they should be when the squared
-    distance between classes equals the variance within them. So of two predictions whose classes lie r times as far
-    apart, measured in that variance, one may be r times as sure for the other's reasons. Classes are those that the
-    answer says itself, which makes r too large, so that only its cube root is taken.
-    """
-    sums = base.home.summed(_within, base.base, answer=coefficients, scale=scale)
-    before, after = (_apart(one) for one in sums)
-    ratio = after / before if before > 1e-12 and after > 1e-12 else 1.0
-    return float(np.clip(ratio, 1.0, MOST_APART) ** SURER)
-
-
-def _within(rows: Rows, base: Array, *, answer: Array, scale: Scale) -> Array:
-    """Return for initial and new logarithms: by new class, how many, their sums, and the sum of their squares."""
-    old, new = (
-        scale.both(one * scale.scale + scale.shift)
-        for one in (base[:, :, 0], np.einsum("ck,nck->nc", answer, with_one(base)))
-    )
-    member = np.eye(new.shape[1])[new.argmax(axis=1)]
-    return np.array(
-        [
-            np.column_stack([member.sum(axis=0), member.T @ one, member.T @ (one**2).sum(axis=1)])
-            for one in (logs - logs.mean(axis=1, keepdims=True) for logs in (old, new))
-        ]
-    )
-
-
-def _apart(sums: Array) -> float:
-    """Return how far classes lie apart, in their variance: the mean of what each says of itself, over the latter."""
-    used = np.flatnonzero(sums[:, 0] >= LEAST_OF_CLASS)
-    counts, means = sums[used, 0], sums[used, 1:-1] / sums[used, :1]
-    within = np.sum(sums[used, -1] - counts * (means**2).sum(axis=1)) / max(counts.sum(), 1.0)
-    itself = means[np.arange(len(used)), used].mean() if len(used) else 0.0
-    return float(itself / within) if within > 1e-12 else 0.0
-
-
-def _frequencies(rows: Rows, base: Array, *, answer: Array, scale: Scale, stretch: float, shift: Array) -> Array:
-    """Return sums of initial and of new probabilities, and the derivatives of the latter by the shifts, row by row."""
-    old = scale.predictions(base[:, :, 0])
-    logs = np.einsum("ck,nck->nc", answer, with_one(base)) * scale.scale + scale.shift
-    new = softmax(stretch * scale.both(logs) + shift, axis=1)
-    return np.vstack([old.sum(axis=0), new.sum(axis=0), np.diag(new.sum(axis=0)) - new.T @ new])
+def best_power(logs: Array, classes: Positions, powers: tuple[float, ...]) -> float:
+    """Return to which power probabilities are raised so that labels are most likely; few do not make up certainty."""
+    each = np.arange(len(classes))
+    likely = [
+        log_softmax(power * logs, axis=1)[each, classes].sum() - 0.5 * (np.log(power) / SHARPNESS_SD) ** 2
+        for power in powers
+    ]
+    return powers[int(np.argmax(likely))]
 
 
 def label_free_chances(base: LabelFree, scale: Scale) -> Chances:
@@ -342,7 +269,8 @@ class BinaryAnswer(Answer):
         a, b = self._line
         before, careful = (self._mended(one) for one in (self.problem.only(0), self.problem.careful))
         after = blend.of(a + b * self.fused.left_out.held_out[:, 0], before, careful)
-        return share_of_new(before, after, self.problem.promise, probability, self.values)
+        old, new = (np.column_stack([np.zeros(len(one)), one]) for one in (before, after))
+        return share_of_new(old, new, self.problem.promise, probability, self.values.astype(np.int64))
 
     def agreement(self) -> tuple[float, float]:
         """Return Pearson's correlation for the area under the ROC curve (Greiner), and as how many values labels count.

@@ -25,7 +25,6 @@ from tupi.methods.auto.class_answers import (
     BinaryAnswer,
     ClassAnswer,
     label_free_chances,
-    spread_of,
 )
 from tupi.methods.auto.fused import Average, Chances, Fused, Linear, Process, expected, line_of
 from tupi.methods.auto.guard import mean_shares
@@ -55,6 +54,7 @@ from tupi.methods.auto.process import (
     standardised,
     units_of,
 )
+from tupi.methods.auto.surer import spread_of
 
 MAX_LABELS = 2000  # more are thinned out: systems of so many equations still take seconds
 MAX_ENTRIES = 1 << 27  # of a kernel between all items and the labelled ones: half a gigabyte

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, expit, log_ndtr, ndtr
+from scipy.special import betaincinv, expit, log_ndtr, log_softmax, ndtr
 
 from tupi.judging.gain import Gain
 
@@ -34,8 +34,9 @@ LEAST = 0.5  # below this probability of a gain, predictions come back unchanged
 LEAST_OF_WEAK = 0.2  # the same where more than usual is wrong: a mean with such predictions mostly errs less than they
 LEAST_UNRELATED = 0.95  # the same where no view depends on the predictions: then only the labels speak for a gain
 WIDER = 5.0  # than elsewhere is what is expected there: views that only labels can connect gain nothing, or a lot
-# For squared errors and two classes: the share of new predictions that is expected before any label where views promise
-# all of the usual gain, half of it or none; as how many labels that counts; and the share below which nothing changes.
+# For squared errors and probabilities of classes: the share of new predictions that is expected before any label where
+# views promise all of the usual gain, half of it or none; as how many labels that counts; and the share below which
+# nothing changes.
 EXPECTED_SHARES, LABELS_OF_SHARE, LEAST_SHARE = {1.0: 0.7, 0.5: 0.4, 0.0: 0.1}, 3.0, 0.1
 USUALLY_WRONG, USUAL_LABELS = 0.25, 20  # share of wrong pairs or classes, and as how many labels that counts
 FEW_LABELS = 10  # with so many a strong predictor is changed less, in proportion to what is wrong
@@ -168,28 +169,31 @@ def blend_of(new: float, label_free: float, confirmed: float) -> Blend:
     return Blend(confirmed * new, rest * (1 - label_free), 1 - confirmed + rest * label_free)
 
 
-def share_of_new(before: Array, after: Array, promise: float, probability: float, ones: Array | None = None) -> float:
-    """Return the share of new predictions in what comes back, by squared errors or log odds of labels left out.
+def share_of_new(
+    before: Array, after: Array, promise: float, probability: float, classes: NDArray[np.int64] | None = None
+) -> float:
+    """Return the share of new predictions in what comes back, by squared errors or probabilities of labels left out.
 
     A mean of two predictions errs less than the two do on average, so that some of the new ones is worth taking also
     where a gain is in doubt: what is asked is how much.
 
     Parameters
     ----------
-    before, after : ndarray of shape (m,)
-        Errors of the initial values and of the new ones, in deviations of the labels; of two classes, log odds.
+    before, after : ndarray of shape (m,) or (m, c)
+        Errors of the initial values and of the new ones, in deviations of the labels; of classes, logarithms of their
+        probabilities, up to a constant in each row.
     promise, probability : float
         What the views promise, and the probability of a gain, see `probability_of_gain`.
-    ones : ndarray of shape (m,), optional
-        For log odds: the labels, zeros and ones.
+    classes : ndarray of shape (m,), optional
+        The labels, if they are classes.
     """
     if promise == 0 and probability < LEAST_UNRELATED:
         return 0.0
     expected = EXPECTED_SHARES[promise], LABELS_OF_SHARE
-    if ones is None:
+    if classes is None:
         share = float(mean_shares(np.array([before, after]), *expected)[1])
     else:
-        share = mean_share_of_odds(before, after, ones, *expected)
+        share = mean_share_of_logs(before, after, classes, *expected)
     return share if share >= LEAST_SHARE else 0.0
 
 
@@ -242,21 +246,22 @@ def shares_by(products: Array, counts: Array | int, expected: float, weight: flo
     return found
 
 
-def mean_share_of_odds(before: Array, after: Array, ones: Array, expected: float, weight: float) -> float:
-    """Return the mean share of the second of two predictions of two classes, by the likelihood of their log odds.
+def mean_share_of_logs(
+    before: Array, after: Array, classes: NDArray[np.int64], expected: float, weight: float
+) -> float:
+    """Return the mean share of the second of two predictions of classes, by the likelihood of the labels.
 
     Parameters
     ----------
-    before, after : ndarray of shape (m,)
-        Log odds of a one for labels left out.
-    ones : ndarray of shape (m,)
-        The labels, zeros and ones.
+    before, after : ndarray of shape (m, c)
+        Logarithms of the probabilities of classes for labels left out, up to a constant in each row.
+    classes : ndarray of shape (m,)
+        The labels.
     expected, weight : float
         See `mean_shares`.
     """
-    tried = _quantiles(weight * expected, weight * (1 - expected), TRIED)
-    odds = before + tried[:, None] * (after - before)
-    logs = odds @ ones - np.logaddexp(0.0, odds).sum(axis=1)
+    tried, each = _quantiles(weight * expected, weight * (1 - expected), TRIED), np.arange(len(classes))
+    logs = np.array([log_softmax(before + s * (after - before), axis=1)[each, classes].sum() for s in tried])
     likely = np.exp(logs - logs.max())
     return float(tried @ likely / likely.sum())
 

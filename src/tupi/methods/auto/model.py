@@ -24,13 +24,14 @@ from tupi.embedding.anchors import AnchorGraph, Near
 from tupi.embedding.relevance import evenly
 from tupi.inputs.new_items import Foreseen, Known, NewItems
 from tupi.methods.auto.answers import Answer, RankingAnswer
-from tupi.methods.auto.class_answers import ClassAnswer, ClassColumns, class_columns, without_labels
+from tupi.methods.auto.class_answers import ClassAnswer, ClassColumns, class_columns
 from tupi.methods.auto.fused import Fused, answered, answered_again, based_on, deviations, in_units, mixed
 from tupi.methods.auto.guard import Blend
 from tupi.methods.auto.items import Layout, Scale, Space, of_one
 from tupi.methods.auto.kernels import with_tables
 from tupi.methods.auto.labelfree import KERNEL_STRENGTHS, LabelFree, based, normal_scores
 from tupi.methods.auto.process import LeftOut, labelled_model, posterior
+from tupi.methods.auto.surer import without_labels
 from tupi.methods.base import familiarity, usual_distance
 from tupi.runtime.computing import one_blas_thread
 from tupi.runtime.errors import InputError
