@@ -5,10 +5,11 @@
     python -m benchmarks.new_items --saved 1000000
 
 Wall time and CPU time: milliseconds to predict 1,000 new items (the median of many calls), the size of a file without
-its items, seconds to take in ten more labels, and those to take in a tenth more items beside those of a fresh run. With
-``--dask`` so many new items are predicted block by block on a local cluster of Dask, in as many processes as there are
-threads; a block is read when it is due, and gone when it is predicted. With ``--saved`` so many items are denoised, and
-the result is saved and loaded.
+its items, seconds to take in ten more labels, and those to take in a tenth more items beside those of a fresh run. How
+alike these two rank the items stands beside how alike fresh runs are that differ in something else: in one item, or in
+the units of the scores. With ``--dask`` so many new items are predicted block by block on a local cluster of Dask, in
+as many processes as there are threads; a block is read when it is due, and gone when it is predicted. With ``--saved``
+so many items are denoised, and the result is saved and loaded.
 """
 
 from __future__ import annotations
@@ -74,6 +75,11 @@ def figures(n: int, threads: int) -> dict[str, Any]:
     less = tupi.denoise(*some(0, n + n // 10 - few), labels=known)
     one, others = some(n + n // 10 - few, n + n // 10)
     slightly = less.update(predictions=one, features=others)
+    # Items are drawn by numbers that are computed from their scores: in other units, other items are drawn.
+    scores_of_all, views_of_all = some(0, n + n // 10)
+    elsewhere = tupi.denoise(3 * scores_of_all, views_of_all, labels=known)
+    unseen = slice(N_LABELS, n + n // 10)
+    right = [tupi.pairwise_accuracy(one.predictions[unseen], truth[unseen]) for one in (grown, fresh)]
     return {
         "predict 1,000 new items, ms": [1000 * figure for figure in np.median(calls, axis=0)],
         "file without items, MB": [size / 1e6],
@@ -85,6 +91,8 @@ def figures(n: int, threads: int) -> dict[str, Any]:
         "rank correlation of these two": [rank_correlation(grown, fresh)],
         "of the same for 1% more items": [rank_correlation(slightly, fresh)],
         "of fresh runs but for one item": [rank_correlation(almost, fresh)],
+        "of fresh runs in other units": [rank_correlation(elsewhere, fresh)],
+        "accuracy of update and fresh, %": [100 * figure for figure in right],
     }
 
 

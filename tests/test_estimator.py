@@ -128,6 +128,36 @@ def test_classification_has_classes():
     np.testing.assert_allclose(numbered.denoised_, expected)
 
 
+@pytest.mark.parametrize("text", [False, True])
+def test_class_columns_of_a_table_keep_their_names(text):
+    kinds, shares = three_classes()
+    names = np.array(["first", "second", "third"])
+    frame = pd.concat([pd.DataFrame(X).add_prefix("x"), pd.DataFrame(shares, columns=names)], axis=1)
+    if text:  # tables of numbers alone go another way
+        frame["kind"] = np.where(TRUTH > 0, "a", "b")
+    estimator = tupi.TupiDenoiser("auto", task="classification", predictions=list(names))
+    known = np.where(np.arange(80) < 40, names[kinds], None)
+    assert estimator.fit(frame, known).classes_.tolist() == names.tolist()
+    found = estimator.predict(frame)
+    assert np.mean(found == names[kinds]) == estimator.score(frame, names[kinds]) > 0.6
+    numbered = clone(estimator).fit(frame, np.where(np.arange(80) < 40, kinds, np.nan))
+    assert numbered.classes_.tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(names[numbered.predict(frame)], found)
+    turned = clone(estimator).set_params(predictions=list(names[::-1]))
+    np.testing.assert_array_equal(turned.fit(frame, known).predict(frame), found)
+    with pytest.raises(tupi.InputError, match="labels: found class 1; accepted: third, second, first"):
+        turned.fit(frame, kinds)  # the first column, or the first name?
+
+
+def test_probabilities_of_folds_belong_to_their_classes():
+    kinds, shares = three_classes()
+    names = np.array(["first", "second", "third"])
+    frame = pd.concat([pd.DataFrame(X).add_prefix("x"), pd.DataFrame(shares, columns=names)], axis=1)
+    estimator = tupi.TupiDenoiser("auto", task="classification", predictions=list(names))
+    found = cross_val_predict(estimator, frame, names[kinds], cv=2, method="predict_proba")
+    assert np.mean(found.argmax(axis=1) == kinds) > 0.6
+
+
 def test_one_probability_per_item_has_two_classes():
     kinds = np.where(TRUTH > 0, "yes", "no")
     labels = np.where(np.arange(80) < 40, kinds, None)

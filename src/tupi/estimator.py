@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tupi.api import denoise
 from tupi.inputs.classes import plain_name
-from tupi.inputs.labels import Labels
+from tupi.inputs.labels import Labels, Pairs, Values
 from tupi.inputs.numbers import as_numbers, as_plain, unmasked
 from tupi.inputs.problem import MIN_ITEMS
 from tupi.inputs.types import Column, Table
@@ -76,7 +76,8 @@ class TupiDenoiser(BaseEstimator):
     result_ : Denoised
         Everything else. It has the ids of the items, if ``X`` is a DataFrame with different ones.
     classes_ : ndarray of shape (c,)
-        For classification: the classes, by the names of the predictions' columns if they have any.
+        For classification: the classes, by the names of the predictions' columns if they have any. Labels may also
+        number columns of ``X`` from 0 on, if their names are in ascending order; then the classes are these numbers.
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -148,6 +149,8 @@ class TupiDenoiser(BaseEstimator):
         elif y is not None:
             labels = as_plain("y", y)
         scores, views = self._parts(X, predictions, fitting=True)
+        if self.predictions is not None and _mean_numbers(labels, scores):
+            scores = scores.set_axis(range(scores.shape[1]), axis=1)
         options: dict[str, Any] = {} if groups is None else {"groups": groups}
         options |= self.params or {}
         result = denoise(
@@ -258,7 +261,10 @@ class TupiDenoiser(BaseEstimator):
         check_is_fitted(self, "result_")
         if predictions is None and self.predictions is None:
             raise InputError("predictions: found None; accepted: the initial predictions of these items, as in fit.")
-        return np.asarray(self.result_.predict(*self._parts(X, predictions, fitting=False), groups=groups))
+        scores, views = self._parts(X, predictions, fitting=False)
+        if self.predictions is not None and isinstance(scores, pd.DataFrame):
+            scores = scores.set_axis(self.classes_, axis=1)  # the columns of `fit`, in the same order
+        return np.asarray(self.result_.predict(scores, views, groups=groups))
 
     def _answer(self, columns: np.ndarray) -> np.ndarray:
         """Return predictions as scikit-learn has them: the most likely class for classification."""
@@ -289,6 +295,8 @@ class TupiDenoiser(BaseEstimator):
         if self.predictions is not None:
             own = np.arange(d)[_positions("predictions", self.predictions, names, d)]
             predictions = _columns(rows, own[0] if len(own) == 1 else own)
+            if len(own) > 1 and names is not None and self.task == "classification":
+                predictions = pd.DataFrame(np.asarray(predictions), columns=[names[k] for k in own])
         views = {"features": np.setdiff1d(np.arange(d), own)} if self.views is None else self.views
         if not isinstance(views, Mapping):
             raise InputError(f"views: found {views!r}; accepted: a mapping such as {{'color': [0, 1]}}, or None.")
@@ -311,6 +319,22 @@ def _ids(X: Any) -> Any:
 def _columns(rows: Any, which: Any) -> Any:
     """Return columns of a table or array by their positions."""
     return rows.iloc[:, which] if isinstance(rows, pd.DataFrame) else rows[:, which]
+
+
+def _mean_numbers(labels: Any, scores: Any) -> bool:
+    """Return whether labels are numbers of class columns, from 0 on, and none of the names that these have.
+
+    Scikit-learn may have put them in the place of names, which it counts in ascending order. In columns of another
+    order the same number would mean two classes, and is none.
+    """
+    if not isinstance(scores, pd.DataFrame) or labels is None or isinstance(labels, Pairs):
+        return False
+    names = list(map(str, scores.columns))
+    if names != sorted(names):
+        return False
+    values = np.asarray(labels.values if isinstance(labels, Values) else as_plain("labels", labels), object)
+    known = {plain_name(one) for one in values[~pd.isna(values)]}
+    return known <= set(range(scores.shape[1])) and not known <= set(map(plain_name, scores.columns))
 
 
 def _like(given: Any, checked: np.ndarray) -> Any:

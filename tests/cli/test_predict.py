@@ -63,6 +63,13 @@ def test_items_without_views_keep_their_scores(folder):
     np.testing.assert_array_equal(written["prediction"], written["initial"])
 
 
+@pytest.mark.parametrize(("n", "said"), [(1, ["1 new item went", "is unlike", "keeps"]), (2, ["2 new items", "keep "])])
+def test_one_item_is_spoken_of_as_one(folder, n, said):
+    pd.read_csv(folder / "tuesday.csv").head(n).to_csv(folder / "few.csv", index=False)
+    told = run("predict", folder / "run.npz", folder / "few.csv", "--out", folder / "few_own.csv").stdout
+    assert all(words in told for words in said)
+
+
 def test_what_is_wrong_gets_one_line(folder):
     start = ("predict", folder / "run.npz", folder / "tuesday.csv")
     for words, said in (
@@ -74,6 +81,7 @@ def test_what_is_wrong_gets_one_line(folder):
         assert failed.exit_code == 2
         assert failed.stderr.count("\n") == 1
         assert said in failed.stderr
+        assert not failed.stderr.endswith("..\n")
 
 
 def test_the_time_that_many_items_take_is_told_beforehand(folder, monkeypatch):

@@ -99,7 +99,7 @@ def _is_interrupt(problem: BaseException | None) -> bool:
 def _in_words(problem: OSError) -> str:
     reason = problem.strerror or str(problem) or type(problem).__name__
     where = f"{problem.filename}: " if problem.filename is not None else ""
-    return f"{where}{reason[:1].lower()}{reason[1:]}."
+    return f"{where}{reason[:1].lower()}{reason[1:].rstrip('.')}."
 
 
 def _end(message: str, code: int) -> NoReturn:

@@ -94,9 +94,11 @@ def predict(
     if verbose:
         print_reading(inputs.understood)
     if not quiet:
-        say(f"{n:,} new items went through the {result.task} of {run}, and {out} holds the better predictions.")
+        items = "item" if n == 1 else "items"
+        say(f"{n:,} new {items} went through the {result.task} of {run}, and {out} holds the better predictions.")
         if unfamiliar:
-            say(f"{unfamiliar:,} of them are unlike those of {run}, and keep most of their own prediction.")
+            are, keep = ("is", "keeps most of its") if unfamiliar == 1 else ("are", "keep most of their")
+            say(f"{unfamiliar:,} of them {are} unlike those of {run}, and {keep} own prediction.")
 
 
 def _seconds(result: Denoised, inputs: Inputs) -> float:
