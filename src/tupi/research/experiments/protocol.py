@@ -302,9 +302,7 @@ def make_trial(dataset: str, target: str, seed: int, store: Store, protocol: Pro
     """
     made = json.dumps(initial_settings(dataset, protocol), default=str)
     key = (str(store.folder), dataset, seed, protocol.name, made)
-    return LATEST.of(
-        "trial", (*key, target), lambda: _trial(dataset, target, seed, store, protocol, key), Trial.forget
-    )
+    return LATEST.of("trial", (*key, target), lambda: _trial(dataset, target, seed, store, protocol, key), Trial.forget)
 
 
 def _trial(dataset: str, target: str, seed: int, store: Store, protocol: Protocol, key: Hashable) -> Trial:

@@ -74,7 +74,9 @@ def headline(found: Mapping[str, Records]) -> str:
     paper_s = [_share(theirs[other], 1) for other in ours]
     better = [_share(ours[other], 1) for other in ours]
     worse = [_share(ours[other], -1) for other in ours]
-    holds = all(ours[other].count(1) / len(ours[other]) >= theirs[other].count(1) / len(theirs[other]) for other in ours)
+    holds = all(
+        ours[other].count(1) / len(ours[other]) >= theirs[other].count(1) / len(theirs[other]) for other in ours
+    )
     said = (
         f"**The headline of the paper is {'reproduced' if holds else 'not reproduced by `tupi` itself'}.** The paper "
         f"says that its method is significantly better than the initial predictions f^I on {paper_s[0]} of the "
