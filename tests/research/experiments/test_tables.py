@@ -292,7 +292,6 @@ def test_without_labels_the_page_says_whom_it_harms_and_whom_it_beats(tmp_path):
         "osr": {"": 0.5, " a": -1.0, " b": 0.25, " c": 0.75},
     }
     rows = [one for data in gains for one in without_labels(data, (4, 5, 6), **gains)]
-    rows += without_labels("mfeat", FOUND_ON, mfeat={"": 19.0, " a": -9.0, " b": -9.0, " c": -9.0})  # found on these
     text = Unlabelled(chosen=(("`tupi`", Tupi()),)).section(rows, tmp_path)
     assert "What follows is of seeds 4, 5 and 6." in text
     assert "| best single fixed setting: a | +3.00 (0.00) | -1.00 (0.00) | +1.00 (0.00) | 1 | 1 |" in text
@@ -310,6 +309,12 @@ def test_without_labels_the_page_says_whom_it_harms_and_whom_it_beats(tmp_path):
         in text
     )
     assert "best there by the truth: margins MFeat -1.00, OSR -0.25." in text
+
+
+def test_the_rule_is_judged_on_seeds_on_which_it_was_not_found(mfeat, protocol):
+    few = Unlabelled(protocol)
+    assert {cell.seed for cell in few.cells(["mfeat"], range(10))} == set(range(10)) - set(FOUND_ON)
+    assert {cell.seed for cell in few.cells(["mfeat"], [0, 1])} == {0, 1}  # better than none
 
 
 def test_without_labels_harm_is_named(tmp_path):

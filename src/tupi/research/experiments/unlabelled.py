@@ -19,6 +19,7 @@ from tupi.research.experiments.experiment import TrialExperiment, accuracies
 from tupi.research.experiments.page import check, listed, over_seeds, table
 from tupi.research.experiments.protocol import Trial
 from tupi.research.experiments.sources import SOURCES
+from tupi.research.experiments.store import Cell
 from tupi.research.experiments.t_tests import sign_of_difference
 
 FOUND_ON = (0, 1, 2, 3)  # seeds
@@ -48,6 +49,10 @@ class Unlabelled(TrialExperiment):
     lams: tuple[float, ...] = (0.1, 0.3)
     widths: tuple[float, ...] = (0.1, 1.0, 10.0)
     steps: tuple[int, ...] = (1, 2, 3, 5, 8, 12, 18, 25, 40)
+
+    def cells(self, datasets: Sequence[str], seeds: Sequence[int]) -> list[Cell]:
+        """Return the cells of seeds on which the rule was not found; of all seeds if there are no others."""
+        return super().cells(datasets, [seed for seed in seeds if seed not in FOUND_ON] or seeds)
 
     def fixed(self, method: Tupi) -> dict[str, Tupi]:
         """Return the fixed settings of a method by name, each to its last step."""
@@ -86,9 +91,6 @@ class Unlabelled(TrialExperiment):
     def section(self, records: Sequence[dict[str, Any]], pictures: Path) -> str:
         """Return, for each method, what it gains by itself and with fixed settings, and on whom it does harm."""
         found = accuracies(records)
-        fresh = found[~found["seed"].isin(FOUND_ON)]
-        if len(fresh):
-            found = fresh.reset_index(drop=True)
         seeds = listed([str(seed) for seed in sorted(set(found["seed"]))])
         parts = [INTRODUCTION.format(found_on=listed(list(map(str, FOUND_ON))), seeds=seeds)]
         parts += [_about(name, found) for name, _ in self.chosen if name in found]
@@ -180,6 +182,5 @@ INTRODUCTION = (
     "fixed settings of the same method. The best single fixed setting is the one whose mean over the datasets is "
     "largest. The best fixed setting of each dataset is a comparison that nobody could make without the truth: it is "
     "picked by the very accuracies that are shown here. The rule of `tupi` was found on seeds {found_on}, which are "
-    "left out where there are others. What follows is of seeds {seeds}. A target that has only one seed left is not "
-    "tested.\n"
+    "left out where there are others. What follows is of seeds {seeds}.\n"
 )
