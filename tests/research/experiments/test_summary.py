@@ -134,7 +134,8 @@ def test_the_nearest_reading_shares_most_signs_with_the_paper():
 def test_the_first_paragraph_says_whether_the_headline_is_reproduced():
     said = headline({"accuracy-svm": attributes([1, 1, 0, 0, 0, -1])})
     assert "not reproduced by `tupi` itself" in said
-    assert "f^I on 100% (6 of 6) of the targets of OSR, and significantly better than CoConut on 83% (5 of 6)" in said
+    assert "5%, on 100% (6 of 6) of the targets (attributes and torques) of OSR, and significantly better" in said
+    assert "than its rival CoConut on 83% (5 of 6)" in said
     assert "better than f^I on 33% (2 of 6) and significantly worse on 17% (1 of 6)" in said
     assert "better than CoConut on 33% (2 of 6) and significantly worse on 17% (1 of 6)" in said
     assert "(`tupi-joint`), the same algorithm is significantly better than f^I on 100% (6 of 6)" in said

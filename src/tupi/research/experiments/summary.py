@@ -79,10 +79,11 @@ def headline(found: Mapping[str, Records]) -> str:
     )
     said = (
         f"**The headline of the paper is {'reproduced' if holds else 'not reproduced by `tupi` itself'}.** The paper "
-        f"says that its method is significantly better than the initial predictions f^I on {paper_s[0]} of the "
-        f"targets of {_titles(table)}, and significantly better than CoConut on {paper_s[1]}. Here `tupi`, which is "
-        f"the paper's method as we read it, is significantly better than f^I on {better[0]} and significantly worse "
-        f"on {worse[0]}; it is significantly better than CoConut on {better[1]} and significantly worse on {worse[1]}."
+        f"says that its method is significantly better than the initial predictions f^I, in t-tests at 5%, on "
+        f"{paper_s[0]} of the targets (attributes and torques) of {_titles(table)}, and significantly better than its "
+        f"rival CoConut on {paper_s[1]}. Here `tupi`, which is the paper's method as we read it, is significantly "
+        f"better than f^I on {better[0]} and significantly worse on {worse[0]}; it is significantly better than "
+        f"CoConut on {better[1]} and significantly worse on {worse[1]}."
     )
     joint = signs_of(table, "tupi-joint", "initial")
     if joint:
@@ -245,11 +246,12 @@ def _titles(*found: pd.DataFrame) -> str:
 
 
 CLAIMS = (
-    "Each row is one thing that the paper reports. f^I is by rank SVM here, and accuracies and gains are means over "
-    "seeds and targets; the sections below have them one by one, with their spread, the number of seeds and the "
-    "command. A gain, or a share of the targets on which a method is better, counts as reproduced if it is at least the "
-    "paper's. That `tupi` is worse counts as reproduced if it happens as seldom as in the paper, and that `retrain` is "
-    "worse if it happens on most targets. Ten random views may change the accuracy by half a point, and f^I may be off "
-    "by one point. With copies of f^I the gain must fall, and the first copy must leave more than half of it. Almost "
-    "perfect is at least 99 per cent for the truth itself, and at least 98 for true values of other attributes.\n\n"
+    "Each row is one thing that the paper reports. f^I is by rank SVM here, and accuracies and gains are means "
+    "over seeds and targets; the sections below have them one by one, with their spread, the number of seeds and "
+    "the command. A gain, or a share of the targets on which a method is better, counts as reproduced if it is at"
+    " least the paper's. That `tupi` is worse counts as reproduced if it happens as seldom as in the paper, and "
+    "that `retrain` is worse if it happens on most targets. Ten random views may change the accuracy by half a "
+    "point, and f^I may be off by one point. With copies of f^I the gain must fall, and the first copy must leave"
+    " more than half of it. Almost perfect is at least 99 per cent for the truth itself, and at least 98 for true"
+    " values of other attributes.\n\n"
 )
