@@ -178,7 +178,8 @@ def _targets(found: pd.DataFrame, gains: pd.Series, sign: int | None = None) -> 
 INTRODUCTION = (
     "The gain in points where no label is used, mean over targets and seeds (deviation over seeds), and on how many "
     "targets it is significant. The paper has no such experiment: it leaves lam and sigma_w2 to a person who looks. "
-    "`tupi` and `tupi-joint` choose lam, sigma_w2 and T by themselves (`tupi.methods.reach`), and are compared with "
+    "`tupi` and `tupi-joint` choose lam, sigma_w2 and T by themselves (`tupi.methods.reach`): they weigh views nearly "
+    "evenly, and end when the order has moved by about as much as the views take for error. They are compared with "
     "fixed settings of the same method. The best single fixed setting is the one whose mean over the datasets is "
     "largest. The best fixed setting of each dataset is a comparison that nobody could make without the truth: it is "
     "picked by the very accuracies that are shown here. The rule of `tupi` was found on seeds {found_on}, which are "
