@@ -322,6 +322,8 @@ def test_without_labels_harm_is_named(tmp_path):
     rows = [one for data in gains for one in without_labels(data, (4, 5, 6), **gains)]
     text = Unlabelled(chosen=(("`tupi`", Tupi()),)).section(rows, tmp_path)
     assert "- **no**: `tupi` loses on no dataset: -0.50 at least." in text
+    assert "- The worst single run of `tupi` changes the accuracy by -0.50 points (OSR fou, seed 4), and" in text
+    assert "picked by the truth by -1.00 points (MFeat fou, seed 4)." in text
     assert "- **no**: `tupi` is significantly worse than f^I on no target: 1 of 2, OSR fou." in text
     assert "0 of them lose on no dataset" in text
     assert "as each fixed setting that loses on none" not in text  # no empty "yes"

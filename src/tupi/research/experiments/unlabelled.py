@@ -111,7 +111,8 @@ def _about(name: str, found: pd.DataFrame) -> str:
     if safe:
         harmless = str(means[safe].mean().idxmax())
         shown[f"best single one that loses on no dataset: {_short(harmless, name)}"] = gains[harmless]
-    shown["best fixed setting of each dataset, picked by the truth"] = pd.Series(by_truth, gains.index)
+    picked_gains = pd.Series(by_truth, gains.index)
+    shown["best fixed setting of each dataset, picked by the truth"] = picked_gains
     shown[name] = gains[name]
     header = ["", *titles, "mean over datasets", "better on", "worse on"]
     rows = [[what, *_row(found, values)] for what, values in shown.items()]
@@ -126,6 +127,8 @@ def _about(name: str, found: pd.DataFrame) -> str:
             not harmed,
             f"{len(harmed)} of {len(_targets(found, gains[name]))}" + (f", {listed(harmed)}" if harmed else ""),
         ),
+        f"- The worst single run of {name} changes the accuracy by {_worst_run(found, gains[name])}, and that of the "
+        f"fixed settings that are picked by the truth by {_worst_run(found, picked_gains)}.\n",
         check(
             f"{name} gains more than each single fixed setting, on average over datasets",
             bool((means[name].mean() > means[settings].mean()).all()),
@@ -150,6 +153,12 @@ def _about(name: str, found: pd.DataFrame) -> str:
     )
     names = "; ".join(f"{title} {_short(one, name)}" for title, one in zip(titles, picked, strict=True))
     return table(header, rows) + f"\nPicked by the truth: {names}.\n\n" + "".join(lines)
+
+
+def _worst_run(found: pd.DataFrame, gains: pd.Series) -> str:
+    """Return how much the run lost that lost most, and which it is: a mean over seeds may hide it."""
+    worst = found.loc[gains.idxmin()]
+    return f"{gains.min():+.2f} points ({SOURCES[str(worst['dataset'])].title} {worst['target']}, seed {worst['seed']})"
 
 
 def _short(setting: str, name: str) -> str:
