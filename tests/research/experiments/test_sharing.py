@@ -98,7 +98,7 @@ def test_what_a_trial_computed_is_let_go_of_at_once_and_not_when_circles_are_loo
     try:
         grid.run(trial)
         copies.run(trial)
-        kept = [weakref.ref(one) for one in gc.get_objects() if isinstance(one, Trajectory)]
+        kept = [weakref.ref(one) for one in gc.get_objects() if type(one) is Trajectory]
         assert len(kept) > 2
         trial.forget_others()
         own = sum(one() is not None for one in kept)

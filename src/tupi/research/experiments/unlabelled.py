@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
 import pandas as pd
 
 from tupi.algorithm.trajectory import follow
@@ -105,13 +104,14 @@ def _about(name: str, found: pd.DataFrame) -> str:
     titles = [SOURCES[str(dataset)].title for dataset in means.index]
     single = str(means[settings].mean().idxmax())
     safe = [one for one in settings if means[one].min() >= 0]
-    picked = means[settings].idxmax(axis=1)
-    by_truth = gains.to_numpy()[np.arange(len(gains)), gains.columns.get_indexer(found["dataset"].map(picked))]
+    picked = {str(dataset): settings[int(means.loc[dataset, settings].to_numpy().argmax())] for dataset in means.index}
     shown = {f"best single fixed setting: {_short(single, name)}": gains[single]}
     if safe:
         harmless = str(means[safe].mean().idxmax())
         shown[f"best single one that loses on no dataset: {_short(harmless, name)}"] = gains[harmless]
-    picked_gains = pd.Series(by_truth, gains.index)
+    picked_gains = pd.concat([gains.loc[found["dataset"] == data, one] for data, one in picked.items()]).loc[
+        gains.index
+    ]
     shown["best fixed setting of each dataset, picked by the truth"] = picked_gains
     shown[name] = gains[name]
     header = ["", *titles, "mean over datasets", "better on", "worse on"]
@@ -151,13 +151,13 @@ def _about(name: str, found: pd.DataFrame) -> str:
             f"margins {each}",
         )
     )
-    names = "; ".join(f"{title} {_short(one, name)}" for title, one in zip(titles, picked, strict=True))
+    names = "; ".join(f"{title} {_short(one, name)}" for title, one in zip(titles, picked.values(), strict=True))
     return table(header, rows) + f"\nPicked by the truth: {names}.\n\n" + "".join(lines)
 
 
 def _worst_run(found: pd.DataFrame, gains: pd.Series) -> str:
     """Return how much the run lost that lost most, and which it is: a mean over seeds may hide it."""
-    worst = found.loc[gains.idxmin()]
+    worst = found.iloc[int(gains.to_numpy().argmin())]
     return f"{gains.min():+.2f} points ({SOURCES[str(worst['dataset'])].title} {worst['target']}, seed {worst['seed']})"
 
 
