@@ -87,7 +87,7 @@ def test_graphs_are_shared_between_trials_with_the_same_views_alone(mfeat, monke
 
 
 def test_what_a_trial_computed_is_let_go_of_at_once_and_not_when_circles_are_looked_for(mfeat, store, protocol):
-    """Else the trials of a whole run stay in memory: ten seeds of all experiments took 9 GB."""
+    """Else the trials of a long run stay in memory."""
     grid = Readings(protocol, methods=(("grid", GRID),), coconuts=(("tuned", Coconut(lam=1.0)),))
     copies = Table2(protocol, methods=(("published", FEW),), copies=(2,))
     run([grid], store, ["mfeat"], [0], 1)
