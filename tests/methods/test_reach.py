@@ -1,7 +1,5 @@
 """How far the paper's method goes without labels."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -13,7 +11,19 @@ from tupi.inputs.problem import make_problem
 from tupi.methods import reach
 from tupi.methods.auto import signal
 from tupi.methods.auto.signal import explained
-from tupi.methods.reach import DOUBTFUL_SHARE, FARTHEST, NEIGHBORS, compared, moved, reach_of
+from tupi.methods.reach import (
+    DOUBTFUL_SHARE,
+    FAINT,
+    LEAST_WAY,
+    NEARLY,
+    NEIGHBORS,
+    PAST,
+    compared,
+    lam_of,
+    most_steps,
+    moved,
+    reach_of,
+)
 from tupi.methods.tupi import Tupi
 
 
@@ -54,17 +64,25 @@ def test_single_views_lead_as_far_as_they_see():
     joint = reach_of(prepared, joint=True)
     columns = np.column_stack(list(views.values()))
     all_together, *alone = (float(explained(f, X, NEIGHBORS)[0]) for X in (columns, *views.values()))
-    assert 0 < reach_of(prepared) == pytest.approx(joint * np.mean(alone) / all_together, rel=0.02)
-    assert reach_of(prepared) < 0.7 * joint
+    seen = np.mean(alone) / (NEARLY * all_together)
+    assert seen < 0.8
+    assert LEAST_WAY < reach_of(prepared) == pytest.approx(joint * PAST * seen**2, rel=0.02)
+    assert reach_of(prepared) < joint
+
+
+def test_where_single_views_see_nearly_all_steps_go_past_the_error():
+    _, scores, views = looks_at(1500, 0.5)
+    prepared = Prepared(make_problem(scores, views))
+    assert reach_of(prepared) == pytest.approx(PAST * reach_of(prepared, joint=True))
 
 
 def test_steps_end_within_reach_and_improve():
-    truth, scores, views = looks_at(600, 0.7)
+    truth, scores, views = looks_at(600, 0.15)
     prepared = Prepared(make_problem(scores, views))
     limit = reach_of(prepared)
     fit = Tupi(lam=0.4).fit(prepared, None)
     t = fit.params["n_iter"]
-    assert 0 < t < FARTHEST
+    assert 0 < t < most_steps(0.4)
     went, further = (
         Tupi(lam=0.4, sigma_w2=fit.params["sigma_w2"], n_iter=steps).fit(prepared, None) for steps in (t, t + 1)
     )
@@ -97,13 +115,60 @@ def test_of_rankings_the_order_alone_says_how_far():
     np.testing.assert_array_equal(compared(values[0], values[0].f), values[0].f)
 
 
-def test_where_the_sign_is_in_doubt_a_tenth_of_the_way_is_gone(monkeypatch):
+def found_by(monkeypatch, **known):
+    """Let the jackknife find this, whatever the views say."""
+    monkeypatch.setattr(reach, "signal_share", lambda *a: signal.SignalShare(**known))
+
+
+def test_views_that_may_tell_of_something_else_lead_a_tenth_of_the_way(monkeypatch):
     _, scores, views = looks_at(600, 0.5)
     prepared = Prepared(make_problem(scores, views))
-    sure = reach_of(prepared)
-    found = signal.signal_share
-    monkeypatch.setattr(reach, "signal_share", lambda *a: dataclasses.replace(found(*a), credible=False))
-    assert reach_of(prepared) == pytest.approx(sure * DOUBTFUL_SHARE)
+    found_by(monkeypatch, c=0.5, explained=0.8, kept=0.5, credible=False)
+    monkeypatch.setattr(reach, "tells_of", lambda *a: False)
+    assert reach_of(prepared, joint=True) == pytest.approx(0.1 * DOUBTFUL_SHARE)
+    monkeypatch.setattr(reach, "tells_of", lambda *a: True)
+    assert reach_of(prepared, joint=True) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(("told", "tells"), [(1.0, True), (0.2, False)])
+def test_views_tell_of_what_they_explain_nearly_as_well_as_one_another(told, tells):
+    truth, _, views = looks_at(600, 0.0)
+    other = np.random.default_rng(1).normal(size=600)
+    f = told * truth + (1 - told) * other
+    f = ((f - f.mean()) / f.std())[:, None]
+    r = float(explained(f, np.column_stack(list(views.values())), NEIGHBORS)[0])
+    assert signal.tells_of(f, list(views.values()), NEIGHBORS, r) is tells
+    assert not signal.tells_of(f, [next(iter(views.values()))[:, :1]], NEIGHBORS, r)  # one column: nothing to compare
+
+
+def test_three_views_that_explain_half_of_f_may_move_it_by_a_hundredth(monkeypatch):
+    _, scores, views = looks_at(200, 0.5)
+    prepared = Prepared(make_problem(scores, views))
+    for explained_share, least in ((0.6, LEAST_WAY), (0.4, 0.0)):
+        found_by(monkeypatch, c=1.0, explained=explained_share, kept=1.0, credible=True)
+        assert reach_of(prepared) == reach_of(prepared, joint=True) == least
+    found_by(monkeypatch, c=1.0, explained=0.6, kept=1.0, coarse=True)
+    assert reach_of(prepared) == 0.0  # nobody can tell
+
+
+@pytest.mark.parametrize("n_views", [1, 2])
+def test_columns_of_few_views_must_give_a_clear_sign(monkeypatch, n_views):
+    _, scores, views = looks_at(200, 0.5, n_views)
+    prepared = Prepared(make_problem(scores, views))
+    for kept, expected in ((0.8, 0.2 * 0.3 - FAINT), (0.95, 0.0)):
+        found_by(monkeypatch, c=kept, explained=0.7, kept=kept, credible=True)
+        assert reach_of(prepared) == pytest.approx(expected)
+
+
+def test_a_long_way_is_gone_by_larger_steps_and_no_way_beyond_its_end():
+    assert (lam_of(0.05), lam_of(0.2)) == (0.1, 0.3)
+    assert (most_steps(0.1), most_steps(0.3), most_steps(100.0), most_steps(1e-6)) == (75, 25, 1, 75)
+    _, scores, views = looks_at(300, 0.7)
+    chosen = Tupi().fit(Prepared(make_problem(scores, views)), None).params
+    assert chosen["lam"] == 0.3
+    assert 0 < chosen["n_iter"] <= 25
+    _, scores, views = looks_at(300, 0.05)
+    assert Tupi().fit(Prepared(make_problem(scores, views)), None).params["lam"] == 0.1
 
 
 def test_without_a_second_look_nothing_is_taken_for_error():

@@ -27,7 +27,7 @@ from tupi.inputs.numbers import check_positive
 from tupi.inputs.views import View
 from tupi.methods.base import Fit, Method, from_shares, nearest_shares
 from tupi.methods.explicit import explicit_model
-from tupi.methods.reach import FARTHEST, compared, moved, reach_of, why_so_far
+from tupi.methods.reach import SHORT_LAM, compared, lam_of, most_steps, moved, reach_of, why_so_far
 from tupi.runtime.computing import must_compile, threads_for
 from tupi.runtime.errors import InputError, nearest
 
@@ -35,8 +35,7 @@ from tupi.runtime.errors import InputError, nearest
 LAM_GRID = (0.1, 0.4, 1.5, 6.0)
 SIGMA_W2_GRID = (0.01, 0.3, 10.0)
 MAX_STEPS = 50  # the paper's T
-#: Without labels: small steps and nearly even weights; `tupi.methods.reach` says when to stop.
-QUIET_LAM = 0.1
+#: Without labels: nearly even weights; `tupi.methods.reach` says how long steps are, and when to stop.
 QUIET_SIGMA_W2 = 10.0
 QUIET_STEPS = 3  # where nothing says when to stop
 RESTORING = ("safe", "paper")
@@ -51,14 +50,14 @@ class Tupi(Method):
     ----------
     lam : float, optional
         lambda: how strongly each step pulls towards the views. None: with labels chosen from 0.1 to 6, without them
-        0.1.
+        0.1, or 0.3 where predictions may move far (`tupi.methods.reach`).
     sigma_w2 : float, optional
         sigma_w^2: how evenly the views are weighted; small picks the most dependent one. None: with labels chosen from
         0.01 to 10, without them 10.
     n_iter : int, optional
         T: the number of steps; with labels at most so many, and the best of them is returned. None: 50 with labels.
         Without them, steps end when the predictions have moved by what views take for error
-        (`tupi.methods.reach`), at the latest after 40; on Dask after 3.
+        (`tupi.methods.reach`), at the latest when ``lam`` times T is 7.5; on Dask after 3.
     kernel : {"gaussian", "diffusion"}, optional
         Kernels of the views. None: with labels chosen from both, without them diffusion.
     rank : int
@@ -161,7 +160,7 @@ class Tupi(Method):
         """Return complete settings: one without labels, a grid over what is None with them, cautious ones first."""
         if not labelled:
             kernel = self.kernel or "diffusion"
-            lam, sigma_w2 = self.lam or QUIET_LAM, self.sigma_w2 or QUIET_SIGMA_W2
+            lam, sigma_w2 = self.lam or SHORT_LAM, self.sigma_w2 or QUIET_SIGMA_W2
             return [replace(self, kernel=kernel, lam=lam, sigma_w2=sigma_w2, n_iter=self.n_iter or QUIET_STEPS)]
         lams = LAM_GRID if self.lam is None else (self.lam,)
         widths = SIGMA_W2_GRID if self.sigma_w2 is None else (self.sigma_w2,)
@@ -303,7 +302,8 @@ class Tupi(Method):
             steps = list(trajectory.steps)
             return self._finished(prepared, steps, setting, len(steps) - 1)
         reach = prepared.once(("reach", self.joint), lambda: reach_of(prepared, self.joint))
-        setting = replace(setting, n_iter=FARTHEST)
+        lam = self.lam or lam_of(reach)
+        setting = replace(setting, lam=lam, n_iter=most_steps(lam))
         trajectory = trajectory_of(setting)
 
         initial = compared(prepared, prepared.f)

@@ -1,3 +1,4 @@
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -5,7 +6,7 @@ import pytest
 
 from tupi.methods.tupi import LAM_GRID, SIGMA_W2_GRID, Tupi
 from tupi.research.experiments.experiment import TrialExperiment
-from tupi.research.experiments.runner import CellsFailedError, missing, records, run
+from tupi.research.experiments.runner import CellsFailedError, _finished, missing, records, run
 from tupi.research.experiments.store import Cell
 from tupi.research.experiments.surface import Surface
 from tupi.research.experiments.table1 import Table1
@@ -118,6 +119,27 @@ def test_work_done_adds_up_to_all_work(mfeat, store, experiment):
     assert done == sorted(done)
     assert done[0] == 0.0
     assert done[-1] == pytest.approx(told[-1][1])
+
+
+def test_what_takes_longest_begins_first(mfeat, store, experiment):
+    """Else one process may begin with it when the others have just finished."""
+
+    class Pool:
+        def __init__(self):
+            self.order = []
+
+        def submit(self, work, jobs, store):
+            self.order.append(sum(job.seconds for job in jobs))
+            done = Future()
+            done.set_result([""] * len(jobs))
+            return done
+
+    jobs = [job for job in missing([experiment], store, ["mfeat"], [0, 1, 2]) if job.experiment is not None]
+    lengths = {0: 1.0, 1: 5.0, 2: 3.0}
+    pool = Pool()
+    finished = list(_finished([replace(job, seconds=lengths[job.cell.seed]) for job in jobs], store, pool))
+    assert pool.order == [10.0, 6.0, 2.0]
+    assert len(finished) == len(jobs)
 
 
 def test_two_processes_give_what_one_gives(mfeat, store, tmp_path, protocol):

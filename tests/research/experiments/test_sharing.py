@@ -1,8 +1,12 @@
 """What cells of a seed share changes none of their results."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
+from tupi.algorithm.trajectory import Trajectory
 from tupi.embedding.embedding import EmbeddingOptions, gaussian_features
 from tupi.inputs.problem import make_problem
 from tupi.methods.coconut import Coconut
@@ -80,6 +84,29 @@ def test_graphs_are_shared_between_trials_with_the_same_views_alone(mfeat, monke
     ]
     assert graphs[0] is graphs[1]
     assert graphs[0] is not graphs[2]
+
+
+def test_what_a_trial_computed_is_let_go_of_at_once_and_not_when_circles_are_looked_for(mfeat, store, protocol):
+    """Else the trials of a long run stay in memory."""
+    grid = Readings(protocol, methods=(("grid", GRID),), coconuts=(("tuned", Coconut(lam=1.0)),))
+    copies = Table2(protocol, methods=(("published", FEW),), copies=(2,))
+    run([grid], store, ["mfeat"], [0], 1)
+    name, other = grid.targets("mfeat")[:2]
+    trial = make_trial("mfeat", name, 0, store, protocol)
+    gc.collect()
+    gc.disable()
+    try:
+        grid.run(trial)
+        copies.run(trial)
+        kept = [weakref.ref(one) for one in gc.get_objects() if type(one) is Trajectory]
+        assert len(kept) > 2
+        trial.forget_others()
+        own = sum(one() is not None for one in kept)
+        assert 0 < own < len(kept)
+        make_trial("mfeat", other, 0, store, protocol)  # takes its place
+        assert not any(one() for one in kept)
+    finally:
+        gc.enable()
 
 
 def test_only_the_latest_is_kept():

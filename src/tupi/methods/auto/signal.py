@@ -127,18 +127,11 @@ def signal_share(f: Array, related: Sequence[Columns], k: int, residual: float) 
     residual : float
         The mean square, over all items, of f less the averages between which and f the share decides.
     """
-    units = list(related)
-    least, least_kept = LEAST_AGREEMENT, 0.0
-    if len(units) < 3:
-        units = [column[:, None] for view in related for column in view.T]
-        least, least_kept = LEAST_AGREEMENT_OF_COLUMNS, LEAST_KEPT
-    m = min(len(units), MAX_GROUPS)
+    groups, products, apart = _groups(f, related)
+    m = len(groups)
     if m < 2:
         return SignalShare(1.0, float("nan"))
-    strength = [np.linalg.norm(unit.T @ f) / np.linalg.norm(unit) for unit in units]
-    by_strength = np.argsort(strength, kind="stable")
-    groups = [np.hstack([units[i] for i in by_strength[start::m]]) for start in range(m)]
-    products = _products(_pooled(np.hstack(groups)))
+    least_kept = 0.0 if apart else LEAST_KEPT
     out = sets_left_out(m)
 
     def explained_without(some: Sequence[int]) -> tuple[float, float]:
@@ -154,9 +147,36 @@ def signal_share(f: Array, related: Sequence[Columns], k: int, residual: float) 
     nu = resampled_error_share(r, r_less, out, m)
     # p may be smoother than the averages that r was measured by; an item's own f is a small part of it, hence 1 - r.
     residual = max(1 - r, residual, 1e-12)
-    credible = nu >= LEAST_SIGN * residual and r >= least * agreement(groups, products, k)
+    credible = nu >= LEAST_SIGN * residual and r >= _least_agreement(apart) * agreement(groups, products, k)
     c = float(np.clip(1 - min(nu, MAX_ERROR * r) / residual, 0.0, 1.0))
     return SignalShare(c, r, max(c, least_kept), credible)
+
+
+def tells_of(f: Array, related: Sequence[Columns], k: int, r: float) -> bool:
+    """Return whether views, which explain the share ``r`` of f, explain it nearly as well as they do one another.
+
+    If they do not, then what they have in common may be something else than what f is about.
+    """
+    groups, products, apart = _groups(f, related)
+    return len(groups) > 1 and r >= _least_agreement(apart) * agreement(groups, products, k)
+
+
+def _least_agreement(apart: bool) -> float:
+    return LEAST_AGREEMENT if apart else LEAST_AGREEMENT_OF_COLUMNS
+
+
+def _groups(f: Array, related: Sequence[Columns]) -> tuple[list[Columns], Array, bool]:
+    """Return what is left out in turn, the products of all its columns, and whether these are views of their own."""
+    units, apart = list(related), len(related) >= 3
+    if not apart:
+        units = [column[:, None] for view in related for column in view.T]
+    m = min(len(units), MAX_GROUPS)
+    if m < 2:
+        return units, np.zeros((0, 0)), apart
+    strength = [np.linalg.norm(unit.T @ f) / np.linalg.norm(unit) for unit in units]
+    by_strength = np.argsort(strength, kind="stable")
+    groups = [np.hstack([units[i] for i in by_strength[start::m]]) for start in range(m)]
+    return groups, _products(_pooled(np.hstack(groups))), apart
 
 
 def agreement(groups: Sequence[Columns], products: Array, k: int) -> float:

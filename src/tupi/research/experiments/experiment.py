@@ -89,7 +89,11 @@ class TrialExperiment(Experiment):
 
     def compute(self, cell: Cell, store: Store) -> dict[str, Any]:
         """Return the result of a cell; its f^I must be in the store."""
-        return self.run(make_trial(cell.dataset, cell.target, cell.seed, store, self.protocol))
+        trial = make_trial(cell.dataset, cell.target, cell.seed, store, self.protocol)
+        try:
+            return self.run(trial)
+        finally:
+            trial.forget_others()
 
     @abstractmethod
     def run(self, trial: Trial) -> dict[str, Any]:

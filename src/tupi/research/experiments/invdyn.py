@@ -73,6 +73,7 @@ class InvDyn(Experiment):
                 prepared = trial.prepared()
                 for name, method in self.methods:
                     accuracy[f"{how} {layout} {name}"] = trial.judge(method, prepared)["accuracy"]
+                trial.forget()
         return {"accuracy": accuracy}
 
     def seconds(self, dataset: str) -> float:

@@ -233,16 +233,31 @@ class Trial:
     seed: int
     common: Common = field(default_factory=Common)
     same_views: Hashable = None
-    _own: dict[str, Prepared] = field(default_factory=dict, init=False)
+    _own: list[Sharing] = field(default_factory=list, init=False)
+    _others: list[Sharing] = field(default_factory=list, init=False)
 
     def prepared(self, views: Mapping[str, Array] | None = None) -> Prepared:
         """Return the problem made ready, with these views or, once for all experiments, with the trial's own."""
         if views is not None:
-            return Sharing(make_problem(self.initial, views, self.labels), self.common)
+            self._others.append(Sharing(make_problem(self.initial, views, self.labels), self.common))
+            return self._others[-1]
         if not self._own:
             problem = make_problem(self.initial, self.views, self.labels)
-            self._own["views"] = Sharing(problem, self.common, self.same_views)
-        return self._own["views"]
+            self._own.append(Sharing(problem, self.common, self.same_views))
+        return self._own[0]
+
+    def forget_others(self) -> None:
+        """Let go of what was computed with other views than the trial's own, which no other experiment asks for."""
+        for one in self._others:
+            one.forget()
+        self._others.clear()
+
+    def forget(self) -> None:
+        """Let go of everything that was computed; the trial itself stays as it is."""
+        self.forget_others()
+        for one in self._own:
+            one.forget()
+        self._own.clear()
 
     def accuracy(self, predictions: Array) -> float:
         """Return pairwise accuracy on the judging items, in per cent."""
@@ -287,7 +302,7 @@ def make_trial(dataset: str, target: str, seed: int, store: Store, protocol: Pro
     """
     made = json.dumps(initial_settings(dataset, protocol), default=str)
     key = (str(store.folder), dataset, seed, protocol.name, made)
-    return LATEST.of("trial", (*key, target), lambda: _trial(dataset, target, seed, store, protocol, key))
+    return LATEST.of("trial", (*key, target), lambda: _trial(dataset, target, seed, store, protocol, key), Trial.forget)
 
 
 def _trial(dataset: str, target: str, seed: int, store: Store, protocol: Protocol, key: Hashable) -> Trial:

@@ -70,6 +70,7 @@ class Remarks(Experiment):
         found: dict[str, Any] = {"accuracy": accuracy}
         if len(trial.views) > 1:
             found["complements"] = self.complements(prepared)
+        trial.forget_others()
         return found
 
     def true_views(self, cell: Cell) -> dict[str, Array]:

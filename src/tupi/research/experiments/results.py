@@ -12,7 +12,7 @@ from tupi.research.experiments.protocol import PROTOCOL, initial_settings
 from tupi.research.experiments.runner import records
 from tupi.research.experiments.sources import SOURCES
 from tupi.research.experiments.store import Cell, Store, versions
-from tupi.research.experiments.summary import summary
+from tupi.research.experiments.summary import headline, summary
 from tupi.runtime.atomic import write_atomically
 
 
@@ -35,7 +35,8 @@ def write_page(
     pictures = out / "pictures"
     pictures.mkdir(parents=True, exist_ok=True)
     kept = {experiment: records(experiment, store, datasets, seeds) for experiment in experiments}
-    parts = [_introduction(datasets, seeds, summary({one.label: found for one, found in kept.items()}))]
+    by_label = {one.label: found for one, found in kept.items()}
+    parts = [_introduction(datasets, seeds, headline(by_label), summary(by_label))]
     for experiment, found in kept.items():
         if not found:
             continue
@@ -80,7 +81,7 @@ def seeds_of(found: Sequence[dict[str, Any]]) -> str:
     return "seeds: " + ", ".join(f"{SOURCES[name].title} {len(some)}" for name, some in seeds.items())
 
 
-def _introduction(datasets: Sequence[str], seeds: Sequence[int], said: str) -> str:
+def _introduction(datasets: Sequence[str], seeds: Sequence[int], first: str, said: str) -> str:
     if "network" in PROTOCOL.rankers:
         ranker = "a rank SVM or a rank network, whichever ranks the validation items better"
     else:
@@ -92,6 +93,10 @@ def _introduction(datasets: Sequence[str], seeds: Sequence[int], said: str) -> s
         ranker=ranker,
         n_train=PROTOCOL.n_train,
         n_valid=PROTOCOL.n_valid,
+        headline=f"{first} [Below](#what-is-reproduced-and-what-is-not) stands what else is and is not reproduced, and "
+        "what we believe the reasons are.\n\n"
+        if first
+        else "",
         first=min(seeds),
         last=max(seeds),
         run=listed(run),
@@ -110,7 +115,7 @@ computes every figure and writes the whole page; no figure is typed by hand. The
 command for that section alone. [From the paper to the code](paper_map.md) lists what the paper leaves open and what
 we chose.
 
-## Words
+{headline}## Words
 
 - **f^I** are the initial predictions: the scores that a ranker gives to all items. **f^O** are the scores after
   denoising.

@@ -143,6 +143,7 @@ def _finished(jobs: Sequence[Job], store: Store, pool: ProcessPoolExecutor | Non
     """Yield jobs as they are finished, with why they failed if they did; without a pool they run here.
 
     A pool is given the jobs of a seed together: its trials share graphs and kernels of their views. f^I shares nothing.
+    What takes longest begins first, so that no process is left with a long rest while the others have nothing to do.
     """
     seeds = by_seed(jobs)
     if pool is None:
@@ -150,6 +151,7 @@ def _finished(jobs: Sequence[Job], store: Store, pool: ProcessPoolExecutor | Non
             yield job, _work(job, store)
         return
     together = seeds if any(job.experiment is not None for job in jobs) else [[job] for job in jobs]
+    together.sort(key=lambda some: -sum(job.seconds for job in some))
     futures = {pool.submit(_work_through, some, store): some for some in together}
     for future in as_completed(futures):
         yield from zip(futures[future], future.result(), strict=True)

@@ -73,6 +73,14 @@ class Sharing(Prepared):
             self._common.known[shared] = compute()
         return self._common.known[shared]
 
+    def forget(self) -> None:
+        """Let go of all that was computed for this problem alone; what is asked for again is computed again.
+
+        Trajectories know their problem, which keeps them. Such a circle would stay in memory until Python happens to
+        look for circles, and Python looks by the number of objects, of which there are few, and not by their size.
+        """
+        self._cache.clear()
+
 
 class Latest:
     """The last thing of each kind that was made in this process."""
@@ -80,10 +88,16 @@ class Latest:
     def __init__(self) -> None:
         self._kept: dict[str, tuple[Hashable, Any]] = {}
 
-    def of(self, kind: str, key: Hashable, make: Callable[[], Any]) -> Any:
-        """Return the last thing of a kind if it was made under this key; else make it, and keep it instead."""
+    def of(
+        self, kind: str, key: Hashable, make: Callable[[], Any], forget: Callable[[Any], None] = lambda old: None
+    ) -> Any:
+        """Return the last thing of a kind if it was made under this key; else make it, and keep it instead.
+
+        ``forget`` is called with the one that was kept before, so that it can let go of what it holds.
+        """
         if kind not in self._kept or self._kept[kind][0] != key:
-            self._kept.pop(kind, None)  # before the new one is made: both may be large
+            if kind in self._kept:  # before the new one is made: both may be large
+                forget(self._kept.pop(kind)[1])
             self._kept[kind] = key, make()
         return self._kept[kind][1]
 
