@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # the demonstration's rankers and data, and Dask, are of no u
     from tupi.research.demo import Demo
 
 USUAL = "separated by commas, UTF-8."  # how text files are read that need no mention
+PLURALS = {"category": "categories"}  # of kinds of columns
 CHOSEN = ("lam", "sigma_w2", "n_iter", "kernel")  # settings that people ask about first
 
 
@@ -142,8 +143,11 @@ def _encoded(columns: pd.DataFrame) -> str:
     """Return how many columns of which kind became features, in a sentence; nothing if all were numbers."""
     if not len(columns):
         return ""
-    counts = columns["kind"].value_counts(sort=False)
-    return f"Columns of features by kind: {', '.join(f'{n} {kind}' for kind, n in counts.items())} (see --verbose)."
+    counted = columns["kind"].value_counts(sort=False).items()
+    counts = [f"{n} {kind if n == 1 else PLURALS.get(str(kind), f'{kind}s')}" for kind, n in counted]
+    views = [shown(str(view)) for view in columns["view"].unique()]
+    tables = f"{len(views)} views" if len(views) > 5 else f"view{'s' if len(views) > 1 else ''} {', '.join(views)}"
+    return f"Columns of {tables} by kind: {', '.join(counts)} (--verbose lists them)."
 
 
 def _columns_table(columns: pd.DataFrame) -> Table:

@@ -19,6 +19,7 @@ from tupi.judging.metrics import Metric, metric_of
 
 N_REPEATS = 4
 MIN_LABELS = 8  # fewer leave folds without a pair to judge
+LEAST_CONFIRMED = 0.05  # below this probability that labels belong to the items they are left aside
 UNCHANGED = " The initial predictions were returned unchanged."
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
@@ -327,6 +328,15 @@ def speaks_against(
     )
 
 
+def half_width(metric: Metric[Any], gain: Gain, count: int) -> float:
+    """Return half the width of the 95 per cent interval of a gain over the initial predictions, by so many labels.
+
+    The error of the mean is that of what these labels happen to show; few of them seldom show the largest gains.
+    """
+    beyond = np.hypot(metric.unseen, metric.uncertain_unit * metric.gain(gain.before, gain.after)) / np.sqrt(count)
+    return float(stdtrit(count - 1, 0.975) * np.hypot(gain.error, beyond))
+
+
 def stated(
     gain: Gain,
     labels: Labels,
@@ -354,9 +364,7 @@ def stated(
         return _unjudged(labels, metric, accepted, _too_few(labels))
     difference = metric.gain(gain.before, gain.after)
     count = n_labels(labels)
-    # The error of the mean is that of what these labels happen to show; few of them seldom show the largest gains.
-    beyond = np.hypot(metric.unseen, metric.uncertain_unit * difference) / np.sqrt(count)
-    half = 0.0 if same else stdtrit(count - 1, 0.975) * np.hypot(gain.error, beyond)
+    half = 0.0 if same else half_width(metric, gain, count)
     low, high = difference - half, difference + half
     went, end = ("went", "") if accepted else ("would have gone", UNCHANGED)
     change = metric.words.change(gain.before, gain.after, difference, low, high)

@@ -10,10 +10,10 @@ import numpy as np
 
 from tupi.embedding.relevance import LEVEL
 from tupi.judging.catalogue import axis_of, words_of
-from tupi.judging.evidence import MIN_LABELS, Evidence, amount
+from tupi.judging.evidence import LEAST_CONFIRMED, MIN_LABELS, Evidence, amount
 from tupi.judging.gain import EXPLAINS
 from tupi.results.outcome import Outcome
-from tupi.results.readable import shortened, significant
+from tupi.results.readable import shortened, three_digits
 
 N_NAMES = 5  # more names than that are counted, not listed
 EVEN = 1.25  # weights within this factor are about the same
@@ -115,7 +115,8 @@ def _typical_change(result: Outcome, share: float = 1.0) -> tuple[str, str]:
     If the result has a share of the items only, each of them stands for several places.
     """
     if result.task != "ranking":
-        return "median change", significant(float(np.median(np.abs(result.predictions - result.initial))))
+        change = float(np.median(np.abs(result.predictions - result.initial)))
+        return "median change", three_digits(change)
     table = result.table()
     places = int(np.median((table["rank_before"] - table["rank_after"]).abs()))
     return "median move, places", _in_all(places, share)
@@ -165,6 +166,12 @@ def verdict(result: Outcome) -> Verdict:
             f"whether the new {noun} are better."
         )
         return Verdict("label", f"Get about {ENOUGH} labels first.", step)
+    if left_aside(result):
+        step = (
+            f"check whether the {evidence.noun}s belong to these items, since they agree with the predictions and the "
+            f"views no better than chance would. Until then keep the {noun} that you have."
+        )
+        return Verdict("leave", leave, step)
     if not judged(evidence):
         more = max(ENOUGH - evidence.n_labels, MIN_LABELS)
         step = f"add {evidence.noun}s, until there are enough to judge the change, and run this again."
@@ -191,6 +198,11 @@ def verdict(result: Outcome) -> Verdict:
     return Verdict("care", f"{use} with care.", step)
 
 
+def left_aside(result: Outcome) -> bool:
+    """Return whether a method that asks so took the labels for those of other items, and did not use them."""
+    return bool(result.params.get("guard")) and result.params.get("confirmed", 1.0) < LEAST_CONFIRMED
+
+
 def labels_needed(evidence: Evidence) -> int:
     """Return about how many more labels would confirm a gain like that so far, four times in five.
 
@@ -214,7 +226,8 @@ def what_changed(result: Outcome, some: Outcome | None = None) -> str:
         changed.
     """
     n, noun, views = result.initial.shape[0], noun_of(result), list(result.dependence.index)
-    seen = f"{amount(len(views), 'view')} of them that the predictor never saw ({_names(views)})"
+    kind = "a set of features" if len(views) == 1 else "sets of features"
+    seen = f"{amount(len(views), 'view')} ({kind} that the predictor never saw: {_names(views)})"
     if not result.changed:
         return f"The {noun} of all {n:,} items were compared with {seen} and left exactly as they were."
     start = f"The {noun} of {n:,} items were adjusted with {seen}; "
@@ -222,9 +235,12 @@ def what_changed(result: Outcome, some: Outcome | None = None) -> str:
     share = len(looked_at.initial) / n
     about = "about " if share < 1 else ""
     if result.task == "classification":
-        new = _new_classes(looked_at)
-        count = _in_all(new, share)
-        return start + f"the most likely class changed for {about}{count} items ({100 * new / (share * n):.1f}%)."
+        if result.binary:
+            start += f"half of them changed by at most {about}{_typical_change(looked_at)[1]}, and "
+        if not (new := _new_classes(looked_at)):
+            return f"{start}no item has another most likely class than before."
+        items = "item" if (count := _in_all(new, share)) == "1" else "items"
+        return f"{start}the most likely class changed for {about}{count} {items} ({100 * new / (share * n):.1f}%)."
     if result.task == "regression":
         return start + f"half of them changed by at most {about}{_typical_change(looked_at)[1]}."
     places = _typical_change(looked_at, share)[1]
