@@ -179,7 +179,6 @@ def test_the_constants_of_the_default_are_those_of_the_code(file, names, said):
         found = [[round(ends[0], 2), round(ends[-1], 1)] if len(ends) > 4 else ends for ends in found]
     found = [number for several in found for number in several]
     said = said.replace("2²⁷", str(1 << 27)).replace("log 999", str(math.log(999)))
-    told = [
-        eval(word) for word in re.findall(r"-?[\d.]+(?:/\d+)?", said.replace(",000", "000").replace("4,096", "4096"))
-    ]
+    words = re.findall(r"-?[\d.]+(?:/\d+)?", re.sub(r"(\d),(?=\d{3})", r"\1", said))
+    told = [float(Fraction(word)) for word in words]
     assert told == pytest.approx(found), said
