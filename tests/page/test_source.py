@@ -47,3 +47,6 @@ def test_items_are_told_apart_by_columns_of_their_tables(tmp_path):
     scores = str(tmp_path / "all.csv")
     source = read_source(InputFiles(scores, features, labels=scores, score=("score",), label="truth"))
     assert source.facts.to_dict("list") == {"town": list("wxyz"), "price": [1.0, 2.0, 3.0, 4.0]}
+    wide.assign(words=list("abcd")).to_csv(tmp_path / "wide.csv", index=False)
+    source = read_source(InputFiles(scores, {"wide": features["wide"]}, score=("score",)))
+    assert list(source.facts) == ["truth", "town", *wide.columns[: MAX_FACTS - 2]]

@@ -203,9 +203,15 @@ def read_source(
 
 
 def _facts(table: pd.DataFrame | None, features: Mapping[str, Any], title: str | None) -> pd.DataFrame | None:
-    """Return columns that tell items apart: of the predictions' table, then of tables of features with few columns."""
+    """Return columns that tell items apart: of the predictions' table, then of tables of features.
+
+    A table of many numbers and nothing else is rather made for machines, and says nothing to people.
+    """
     frames = [] if table is None else [table]
-    frames += [view for view in features.values() if isinstance(view, pd.DataFrame) and view.shape[1] <= MAX_FACTS]
+    tables = [view for view in features.values() if isinstance(view, pd.DataFrame)]
+    frames += [
+        view for view in tables if view.shape[1] <= MAX_FACTS or len(view.select_dtypes(exclude="number").columns)
+    ]
     if not frames:
         return None
     known = pd.concat([frame.reset_index(drop=True) for frame in frames], axis=1)

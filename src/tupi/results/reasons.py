@@ -74,6 +74,8 @@ class Reasons:
             f"which comparisons put {label.replace(', ', ' and ')} others" if answers else f"with label {_label(label)}"
         )
         pulled = fixed(pull, decimals, "+")
+        if item == self.item and not answers:
+            return f"{moved}. Its own label, {_label(label)}, pulled by {pulled}."
         return f"{moved}. The nearest labelled item is {shortened(str(item))}, {known}; it pulled by {pulled}."
 
     def __repr__(self) -> str:

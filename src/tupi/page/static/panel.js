@@ -65,7 +65,7 @@ export function panel(facts, ranking, items) {
     if (pulls.length) {
       found.push(make("h3", {}, "Labelled items that it was compared with"));
       found.push(make("p", { className: "quiet" }, "The pull of a labelled item says how far its label moved this item, up or down."));
-      found.push(others(pulls, (one) => `${words(one.label, told.reasons.compared)}, pull ${signed(one.pull, decimals)}`));
+      found.push(others(pulls, (one) => `${one.item === told.item && !told.reasons.compared ? "its own " : ""}${words(one.label, told.reasons.compared)}, pull ${signed(one.pull, decimals)}`));
     }
     return found;
   };
