@@ -63,6 +63,12 @@ def test_unchanged_predictions_are_said_to_be_left_alone():
     assert ("predictions", "unchanged") in key_figures(result)
 
 
+def test_without_labels_what_stayed_is_not_called_better_or_worse():
+    stayed = scores(20)
+    stayed = scores(20, predictions=stayed.initial)
+    assert summary(stayed)[2] == "There were no labels to look for a gain with."
+
+
 def test_what_was_turned_down_is_not_said_to_have_happened():
     """Unchanged scores "went from 80.0% to 79.5%", and a view had all the weight."""
     fields = {
@@ -205,7 +211,7 @@ def test_a_notebook_shows_names_and_no_markup_of_theirs():
         ({"after": 0.79, "low": -0.05, "high": 0.03}, "leave", "so far they show no gain"),
         ({"after": 0.7, "low": -0.2, "high": -0.01}, "leave", "try another method"),
         ({"accepted": False}, "leave", "other features, or more labels"),
-        (UNKNOWN | {"n_labels": 5}, "label", "add labels"),
+        (UNKNOWN | {"n_labels": 5}, "label", "add about 25 labels of items drawn at random"),
     ],
 )
 def test_what_to_do_follows_the_interval(changes, kind, says):

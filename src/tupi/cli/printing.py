@@ -133,7 +133,7 @@ def print_ending(result: Denoised, changed: str) -> None:
     click.echo()
     for head, sentence in (
         ("What changed", changed),
-        ("Labels", judgement(result.evidence)),
+        ("Labels", judgement(result.evidence, result.changed)),
         ("What next", next_step(result)),
     ):
         say(f"{head}: {sentence[0].lower()}{sentence[1:]}")

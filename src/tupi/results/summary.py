@@ -68,7 +68,7 @@ def summary(result: Outcome) -> list[str]:
 
     What views are worth takes a while to compute; it is told if somebody has looked already.
     """
-    return [what_changed(result), views_worth(result) or _views(result), judgement(result.evidence)]
+    return [what_changed(result), views_worth(result) or _views(result), judgement(result.evidence, result.changed)]
 
 
 def five_lines(result: Outcome) -> list[str]:
@@ -174,7 +174,8 @@ def verdict(result: Outcome) -> Verdict:
         return Verdict("leave", leave, step)
     if not judged(evidence):
         more = max(ENOUGH - evidence.n_labels, MIN_LABELS)
-        step = f"add {evidence.noun}s, until there are enough to judge the change, and run this again."
+        drawn = " of items drawn at random" if evidence.noun == "label" else ""
+        step = f"add about {more} {evidence.noun}s{drawn}, which are enough to judge the change, and run this again."
         return Verdict("label", f"Get about {more} more {evidence.noun}s first.", step)
     if not result.changed or not evidence.accepted:
         step = f"keep the {noun} that you have; other features, or more labels, may change that."
@@ -187,14 +188,14 @@ def verdict(result: Outcome) -> Verdict:
     if evidence.gain <= 0:
         step = f"keep the {noun} that you have, or add {evidence.noun}s: so far they show no gain."
         return Verdict("leave", leave, step)
-    step = f"use the new {noun} with care, "
+    step = f"use the new {noun} with care, or "
     unlabelled = result.initial.shape[0] - evidence.n_labels if evidence.noun == "label" else MOST_MORE
     if (more := labels_needed(evidence)) > MOST_MORE:
-        step += f"since the gain, if there is one, is too small for {evidence.noun}s to show."
+        step += f"keep the old ones: the gain, if there is one, is too small for {evidence.noun}s to show."
     elif more > unlabelled:
-        step += f"since these items are too few for {evidence.noun}s to show whether the gain is real."
+        step += f"keep the old ones: these items are too few for {evidence.noun}s to show whether the gain is real."
     else:
-        step += f"or add about {more:,} {evidence.noun}s, which would probably tell whether these are better."
+        step += f"add about {more:,} {evidence.noun}s, which would probably tell whether these are better."
     return Verdict("care", f"{use} with care.", step)
 
 
@@ -318,8 +319,10 @@ def worth_of(row: Any, metric: str) -> str:
     return f"{said(row.gain)} ({said(row.low)} to {said(row.high)})" if np.isfinite(row.low) else said(row.gain)
 
 
-def judgement(evidence: Evidence | None) -> str:
+def judgement(evidence: Evidence | None, changed: bool = True) -> str:
     """Return what the labels say, as a sentence."""
+    if evidence is None and not changed:
+        return "There were no labels to look for a gain with."
     if evidence is None:
         return "There were no labels, so whether the result is better cannot be told from these data."
     if not judged(evidence):
