@@ -29,11 +29,18 @@ def few_digits():
 
 
 @pytest.fixture(scope="module")
-def demo(few_digits, tmp_path_factory):
-    return run_demo(tmp_path_factory.mktemp("demo") / "new" / "folder", data=few_digits)
+def parts():
+    return []
 
 
-def test_each_view_takes_its_turn(demo, few_digits):
+@pytest.fixture(scope="module")
+def demo(few_digits, tmp_path_factory, parts):
+    return run_demo(tmp_path_factory.mktemp("demo") / "new" / "folder", data=few_digits, part=parts.append)
+
+
+def test_each_view_takes_its_turn(demo, few_digits, parts):
+    """The files are a part of their own: the bar said of the report that the last view was at work."""
+    assert parts == [*few_digits.views, "files"]
     assert [trial.view for trial in demo.trials] == list(few_digits.views)
     for trial in demo.trials:
         assert trial.view not in trial.result.dependence.index
