@@ -81,6 +81,8 @@ def test_the_command_prints_the_table(demo, monkeypatch):
     assert outcome.exit_code == 0, outcome.stderr
     for words in ("fou", "kar", "pro", "mean", "150 items", f"{100 * demo.trials[1].after:.1f}%", demo.command):
         assert words in outcome.stdout
+    for words in ("3 weak rankers sorted 400 pictures", "tossing a coin gets 50%", f"Open {demo.files['report']} in a"):
+        assert words in outcome.stdout
     assert CliRunner().invoke(command, ["demo", "--quiet"]).output == ""
 
 

@@ -20,9 +20,10 @@ from rich.text import Text
 from tupi import __version__
 from tupi.cli.showing import shown
 from tupi.inputs.files import Inputs
+from tupi.judging.evidence import amount
 from tupi.judging.metrics import PER_CENT
 from tupi.results.result import Denoised
-from tupi.results.summary import judgement, next_step, views_worth, what_changed
+from tupi.results.summary import MEANINGS, judgement, next_step, views_worth, what_changed
 from tupi.runtime.errors import InputError
 from tupi.runtime.json_values import plain
 
@@ -193,8 +194,14 @@ def _levels(before: float, after: float) -> tuple[str, str, str]:
 
 
 def print_demo(demo: Demo) -> None:
-    """Print the demonstration's table and what to do next."""
+    """Print what the demonstration is, its table, and what to do next."""
     console = Console(highlight=False)
+    labels = demo.trials[0].case.labels
+    say(
+        f"{len(demo.trials)} weak rankers sorted {demo.n_items:,} pictures of handwritten digits from 0 to 9. Each saw "
+        "one set of features, called a view. tupi improved its scores with the views that it never saw and "
+        f"{amount(len(labels.index), 'label')}. {MEANINGS['pairwise accuracy']}"
+    )
     table = Table(box=box.SIMPLE_HEAD, title=f"Pairwise accuracy on {demo.n_judging:,} items whose labels nobody used")
     for name in ("view of the ranker", "before", "after", "gain"):
         table.add_column(name, justify="left" if name == "view of the ranker" else "right")
@@ -205,5 +212,7 @@ def print_demo(demo: Demo) -> None:
     table.add_row("mean", *_levels(mean["before"], mean["after"]))
     console.print(table)
     say(f"Wrote {', '.join(str(path) for path in demo.files.values())}.")
-    say("The same from files, for the ranker of the report:")
+    if "report" in demo.files:
+        say(f"Open {demo.files['report']} in a browser: it is about the first ranker, and begins with a verdict.")
+    say("tupi serve --demo shows the digits themselves. The same from files, for the first ranker:")
     console.print(f"  {demo.command}", markup=False, soft_wrap=True)  # in one piece, to be copied
