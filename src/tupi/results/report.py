@@ -185,7 +185,7 @@ def _before_after(result: Outcome) -> str:
             "changes",
             moved,
             plots.change_histogram(result),
-            "Blue: up. Orange: down. Grey: no change, or next to none.",
+            "Blue items went up, orange items went down, and grey items did not change, or next to nothing.",
         ),
     )
 
@@ -221,7 +221,8 @@ def _views(result: Outcome) -> str:
     many = (
         f" The {plots.MAX_VIEWS} largest of {len(dependence)} are drawn." if len(dependence) > plots.MAX_VIEWS else ""
     )
-    figures = [plot("hsic", "Dependence before and after", plots.dependence_bars(result), f"Normalised HSIC.{many}")]
+    said = f"How much the predictions depend on each view, from 0 to 1, before and after.{many}"
+    figures = [plot("hsic", "Dependence before and after", plots.dependence_bars(result), said)]
     if len(weights) >= LEAST_STEPS and result.changed:
         caption = f"A heavier view counts more.{many}"
         figures.insert(0, plot("weights", "Weights along the steps", plots.weight_lines(result), caption))
