@@ -55,6 +55,12 @@ class AsJudged:
     answers: Sequence[Unseen]
     pairs: tuple[Positions, Positions, Array] | None = None
 
+    def n_judging(self, labels: Labels) -> int:
+        """Return how many of the labels judge."""
+        if isinstance(labels, Pairs) and self.pairs is not None:
+            return min(len(self.pairs[0]), n_labels(labels))
+        return len(np.unique(np.concatenate([held for held, _ in self.answers]))) if self.answers else n_labels(labels)
+
 
 def view_gains(prepared: Prepared, method: Method, fit: Fit, metric: Metric[Any] | None) -> pd.DataFrame:
     """Return what each view is worth, one row per view.
@@ -92,8 +98,8 @@ def view_gains(prepared: Prepared, method: Method, fit: Fit, metric: Metric[Any]
         if gain is not None and np.isfinite(gain.error):
             better = metric.gain(gain.before, gain.after)
             half = float(stdtrit(n_labels(labels) - 1, 0.975) * gain.error)
-            if whole:
-                half = half_width(metric, gain, n_labels(labels))
+            if less is None and everything is not None:
+                half = half_width(metric, gain, everything.n_judging(labels))
             if half == 0 and metric.bounds == (0.0, 1.0) and not same(less, everything):
                 half = min(SELDOM / n_labels(labels), 1.0)
             found[view] = better, better - half, better + half

@@ -211,7 +211,7 @@ def labels_needed(evidence: Evidence) -> int:
     """
     half = (evidence.high - evidence.low) / 2
     with np.errstate(over="ignore"):
-        more = evidence.n_labels * (POWER * np.square(half / evidence.gain) - 1)
+        more = (evidence.n_judging or evidence.n_labels) * (POWER * np.square(half / evidence.gain) - 1)
     return int(10 * np.ceil(np.clip(more, 1, 10 * MOST_MORE) / 10))
 
 
@@ -331,7 +331,7 @@ def judgement(evidence: Evidence | None, changed: bool = True) -> str:
     change = words.change(evidence.before, evidence.after, evidence.gain, evidence.low, evidence.high)
     went = "went" if evidence.accepted else "would have gone"
     return (
-        f"On {amount(evidence.n_labels, evidence.noun)}, each held out in turn, {evidence.metric} {went} from "
+        f"On {evidence.judges}, each held out in turn, {evidence.metric} {went} from "
         f"{change}: {evidence_verdict(evidence)}. {evidence.others}"
     ).strip()
 
