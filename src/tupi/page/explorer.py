@@ -7,6 +7,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -354,7 +355,8 @@ class Explorer:
         try:
             result, judged = self.fits.result(method, known), not known.n_answers
             if not judged and knows_left_out(result):  # then it takes no time to tell what the answers say of it
-                result, judged = with_evidence(result, self.fits.evidence(method, known)), True
+                with suppress(Exception):  # `_judge` tries again, and complains
+                    result, judged = with_evidence(result, self.fits.evidence(method, known)), True
             found = Found(result, known, judged)
         except Exception as problem:
             found = in_words(problem)
