@@ -132,4 +132,5 @@ def _short(value: Any) -> str:
     """Return a number with four digits, or as a whole one if it is or has more, and anything else as it is."""
     if not isinstance(value, (float, np.floating)):
         return str(value)
-    return f"{value:.0f}" if value == np.round(value) or 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
+    number = float(value)
+    return f"{number:.0f}" if number.is_integer() or 1e4 <= abs(number) < 1e15 else f"{number:.4g}"
