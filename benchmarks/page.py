@@ -3,8 +3,9 @@
     python benchmarks/page.py [--n 50000] [--repeats 9] [--json FILE]
 
 Times are taken inside the page, from the slider's own event to the animation frame after everything, plots included,
-was drawn anew and painted. A busy machine makes them longer; so what follows an answer is also told in CPU time of the
-server and of all processes of the browser (Linux only).
+was drawn anew and painted. An answer comes 0.7 s after all that the one before changed was seen. A busy machine makes
+the times longer; so what follows an answer is also told in CPU time of the server and of all processes of the browser
+(Linux only).
 """
 
 from __future__ import annotations
@@ -143,6 +144,7 @@ def measure(page: Any, address: str, repeats: int) -> dict[str, list[float]]:
     page.wait_for_selector("#plot-scatter .main-svg")
     # The first answers only fill up what is needed to judge, and the first judgement compiles.
     for k in range(N_FIRST + repeats):
+        page.wait_for_timeout(BETWEEN)
         before = cpu_milliseconds()
         shown, gain = page.evaluate(ANSWER, f"timer-{k}")
         if k >= N_FIRST:
@@ -186,6 +188,7 @@ def measure(page: Any, address: str, repeats: int) -> dict[str, list[float]]:
 
 
 CURRENT_LAM = "document.getElementById('lam-value').textContent"
+BETWEEN = 700  # milliseconds between answers: nobody answers before having looked
 N_FIRST = 20  # answers, half of them about random pairs, before the gain is known
 LIMITS = {
     "answer shown": 1000,

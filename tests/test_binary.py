@@ -243,7 +243,10 @@ def test_commands_speak_of_a_metric(files):
     assert set(told["evidence"]["beside"]) == {"accuracy", "calibration error", "AUC"}
     shown = run("compare", *words, *labels, "--methods", "ridge", "--repeats", 1, "--metric", "auc").stdout
     assert "AUC on 80 labels" in shown
-    assert "In brackets: the same labels before." in shown
+    beside = shown[shown.index("Other figures on the same labels") :]
+    assert [beside.index(name) for name in ("log loss", "calibration error", "before", "ridge")] == sorted(
+        beside.index(name) for name in ("log loss", "calibration error", "before", "ridge")
+    )
     refused = CliRunner().invoke(command, ["denoise", *words, *labels, "--metric", "rmse", "--out", "b.csv"])
     assert refused.exit_code == 2
     assert "metric: found 'rmse', which does not fit here" in refused.stderr

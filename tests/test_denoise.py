@@ -9,6 +9,7 @@ from scipy.stats import spearmanr
 
 import tupi
 from tests.conftest import make_problem_arrays
+from tupi.results.summary import judgement
 
 N = 120
 TRUTH, SCORES, VIEWS = make_problem_arrays(N)
@@ -269,3 +270,24 @@ def test_classification_gives_probabilities_again():
     raw = tupi.denoise(logits, VIEWS, task="classification", method="tupi", n_iter=3)
     assert raw.predictions.shape == (N, 3)
     assert raw.to_frame().shape == (N, 6)
+
+
+def test_the_evidence_counts_the_labels_that_judged(monkeypatch):
+    """Of very many labels only some are used, and the sentence told of all of them."""
+    truth, scores, views = make_problem_arrays(200)
+    everything = tupi.denoise(scores, views, tupi.Values(range(100), truth[:100])).evidence
+    assert (everything.n_labels, everything.n_judging) == (100, None)
+    assert everything.sentence.startswith("On 100 labels, each held out")
+    monkeypatch.setattr("tupi.methods.auto.fitting.MAX_LABELS", 60)
+    monkeypatch.setattr("tupi.methods.auto.fitting.MAX_JUDGED", 30)
+    some = tupi.denoise(scores, views, tupi.Values(range(100), truth[:100])).evidence
+    assert (some.n_labels, some.n_judging) == (100, 60)
+    assert some.sentence.startswith("On 60 of 100 labels, each held out")
+    assert judgement(some).startswith("On 60 of 100 labels, each held out")
+    alone = tupi.denoise(scores, {"near": views["near"]}, tupi.Values(range(100), truth[:100]))
+    worth = alone.view_gains.loc["near", ["gain", "low", "high"]].astype(float)
+    np.testing.assert_allclose(worth, [alone.evidence.gain, alone.evidence.low, alone.evidence.high], atol=1e-9)
+    order = np.argsort(-truth[:50])
+    pairs = tupi.denoise(scores, views, tupi.Pairs(order[:-5], order[5:])).evidence
+    assert pairs.sentence.startswith("On 30 of 45 comparisons, each held out")
+    assert pairs.high - pairs.low > 4 * 0.1 / np.sqrt(30)  # the interval is that of as many

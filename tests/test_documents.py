@@ -1,10 +1,13 @@
 """What documents and scripts say about themselves is so."""
 
+import importlib
+import math
 import pkgutil
 import re
 import runpy
 import shlex
 import subprocess
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -143,3 +146,39 @@ def test_the_examples_of_tasks_and_metrics_run(capsys):
 def test_the_table_of_metrics_lists_all_of_them():
     listed = re.findall(r"^\| `([\w@]+)`", (ROOT / "docs" / "tasks.md").read_text(), flags=re.MULTILINE)
     assert {re.sub(r"@\d+", "@k", key) for key in listed} == {metric.key for metric in ALL_METRICS}
+
+
+def constants():
+    """Yield the file, the names and the values of each row of the table of constants of the default method."""
+    page = (ROOT / "docs" / "auto_inside.md").read_text()
+    file = None
+    for line in page[page.index("## Constants") :].splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        names = re.findall(r"`(\w+)`", cells[0])
+        if heading := re.match(r"\*\*(?:`(.+)`|elsewhere)\*\*", cells[0]):
+            file = heading[1]
+        elif len(cells) == 3 and names:
+            yield file or re.findall(r"`([\w/]+\.py)`", cells[2])[-1], names, cells[1]
+
+
+def numbers(value):
+    """Return the numbers that a constant holds, in their order."""
+    if isinstance(value, (int, float)):
+        return [float(value)]
+    parts = value.values() if isinstance(value, dict) else vars(value).values() if hasattr(value, "__dict__") else value
+    return [number for part in parts for number in numbers(part)]
+
+
+@pytest.mark.parametrize(
+    ("file", "names", "said"), list(constants()), ids=lambda one: one if isinstance(one, str) else None
+)
+def test_the_constants_of_the_default_are_those_of_the_code(file, names, said):
+    module = importlib.import_module(f"tupi.{file.removesuffix('.py').replace('/', '.')}")
+    found = [numbers(getattr(module, name)) for name in names]
+    if " to " in said:  # of many, the ends
+        found = [[round(ends[0], 2), round(ends[-1], 1)] if len(ends) > 4 else ends for ends in found]
+    found = [number for several in found for number in several]
+    said = said.replace("2²⁷", str(1 << 27)).replace("log 999", str(math.log(999)))
+    words = re.findall(r"-?[\d.]+(?:/\d+)?", re.sub(r"(\d),(?=\d{3})", r"\1", said))
+    told = [float(Fraction(word)) for word in words]
+    assert told == pytest.approx(found), said

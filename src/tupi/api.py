@@ -159,7 +159,7 @@ def denoise(
         accepted, measured = fields["predictions"] is not fields["initial"], metric_for(None, said)
         evidence = fields.pop("evidence", None)
         if fit.gain is not None and said.labels is not None and measured is not None:
-            evidence = judged(fit.gain, fit.left_out, said, said.labels, accepted, measured)
+            evidence = judged(fit.gain, fit.left_out, said, said.labels, accepted, measured, fit.left_out_pairs)
         common = _common(said, names, chosen, fit, random_state, accepted)
         return DistributedDenoised(**common, **fields, evidence=evidence)
     if checkpoint is not None:
@@ -248,7 +248,7 @@ def _evidence(prepared: Prepared, method: Method, fit: Fit, accepted: bool, metr
         prepared.progress("Judging the gain on held-out labels")
         predict = method.predictor(prepared)
         return judge(predict, problem, labels, accepted, prepared.random_state, metric=metric)
-    return judged(fit.gain, fit.left_out, problem, labels, accepted, metric)
+    return judged(fit.gain, fit.left_out, problem, labels, accepted, metric, fit.left_out_pairs)
 
 
 def _weights_note(labels: Labels | None, method: Method) -> tuple[str, ...]:

@@ -340,7 +340,10 @@ def test_commands_that_lack_something(folder):
     assert "SCORES" in failed("denoise")
     assert "--features" in failed("denoise", "scores.csv", "--out", "b.csv")
     assert "--out" in failed("denoise", "scores.csv", "--features", "near=near.csv")
-    assert "No such command" in failed("denoize")
+    assert "No such command 'denoize'. Did you mean denoise? tupi --help lists what there is." in failed("denoize")
+    assert "No such command 'xyz'. tupi --help lists what there is." in failed("xyz")
+    assert "Missing argument 'SCORES'. tupi denoise --help lists what there is." in failed("denoise")
+    assert "--help" not in failed("denoise", "s.csv", "--features", "a=a.npy", "--out", "b.csv", "--task", "sorting")
     assert "--bogus" in failed("--bogus")
 
 

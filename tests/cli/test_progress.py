@@ -7,7 +7,7 @@ import pytest
 from rich.progress import Progress
 
 import tupi
-from tupi.cli.progress import DONE, ProgressBar, TimeLeft
+from tupi.cli.progress import DONE, PartsLeft, ProgressBar, TimeLeft
 from tupi.runtime.computing import COMPILING
 
 
@@ -92,3 +92,27 @@ def test_all_that_is_said_of_a_run_is_known(method):
     tupi.denoise(truth + rng.normal(size=60), views, known, method=method, progress=said.append)
     assert len(said) >= 3
     assert [one for one in said if one != COMPILING and not one.startswith(tuple(DONE))] == []
+
+
+def test_parts_tell_the_time_left_once_one_is_done(monkeypatch):
+    """While the first of several methods ran, the bar said "-:--:-- left"."""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    bar, clock = ProgressBar(parts=4), [0.0]
+    columns = [type(column) for column in bar._bar.columns]
+    assert PartsLeft in columns
+    assert TimeLeft not in columns
+    bar._bar = Progress(get_time=lambda: clock[0], disable=True)
+    with bar:
+        (task,) = bar._bar.tasks
+        for seconds, part, expected in (
+            (0, "auto", ""),
+            (10, "ridge", "about 30 s left,"),
+            (20, "gp", "about 20 s left,"),
+        ):
+            clock[0] = seconds
+            bar.part(part)
+            assert str(PartsLeft().render(task)) == expected
+        clock[0] = 35
+        assert str(PartsLeft().render(task)) == "about 5 s left,"
+        clock[0] = 41
+        assert str(PartsLeft().render(task)) == "nearly done,"

@@ -51,7 +51,7 @@ def folder(tmp_path, monkeypatch):
 def test_what_was_understood_is_said(folder):
     words = ("denoise", "scores.csv", "--features", "rooms=rooms.csv", *QUICK, "--out", "b.csv")
     short = run(*words)
-    assert "Columns of features by kind: 2 number, 1 category (see --verbose)." in short.stdout
+    assert "Columns of view rooms by kind: 2 numbers, 1 category (--verbose lists them)." in short.stdout
     outcome = run(*words, "--verbose")
     understood = f"rooms.csv: {N} rows, 4 columns, separated by semicolons, Latin-1 (Windows-1252)."
     assert understood in outcome.stderr

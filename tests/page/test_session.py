@@ -260,6 +260,20 @@ def test_answers_change_what_explore_is_judged_by(unlabelled: PageSource, tmp_pa
     session.close()
 
 
+def test_a_ranking_that_tells_its_gain_by_itself_comes_with_it(session: Session, monkeypatch) -> None:
+    """The gain came half a second after the ranking: it was asked for only once the ranking was shown."""
+    monkeypatch.setattr(session.explorer, "_judge", lambda *_: time.sleep(0.01))
+    answer_rightly(session, "ann", 10)
+    look = Look(method="auto", t=1)
+    session.explorer.look("me", look)
+    wait(session, lambda: (session.found("auto") or {}).get("labels") == session.explorer.labels_version)
+    found = session.found("auto")
+    assert found is not None
+    assert found["judged"]
+    assert found["evidence"]["n_labels"] == 35
+    assert decode(session.explorer.frame(look, 1) or b"")[0]["found"] == session.explorer.n_found
+
+
 def test_a_restart_continues(unlabelled: PageSource, tmp_path: Path) -> None:
     session = Session(unlabelled, tmp_path / "a.jsonl")
     answer_rightly(session, "ann", 5)

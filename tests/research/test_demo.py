@@ -29,11 +29,18 @@ def few_digits():
 
 
 @pytest.fixture(scope="module")
-def demo(few_digits, tmp_path_factory):
-    return run_demo(tmp_path_factory.mktemp("demo") / "new" / "folder", data=few_digits)
+def parts():
+    return []
 
 
-def test_each_view_takes_its_turn(demo, few_digits):
+@pytest.fixture(scope="module")
+def demo(few_digits, tmp_path_factory, parts):
+    return run_demo(tmp_path_factory.mktemp("demo") / "new" / "folder", data=few_digits, part=parts.append)
+
+
+def test_each_view_takes_its_turn(demo, few_digits, parts):
+    """The files are a part of their own: the bar said of the report that the last view was at work."""
+    assert parts == [*few_digits.views, "files"]
     assert [trial.view for trial in demo.trials] == list(few_digits.views)
     for trial in demo.trials:
         assert trial.view not in trial.result.dependence.index
@@ -73,6 +80,8 @@ def test_the_command_prints_the_table(demo, monkeypatch):
     outcome = CliRunner().invoke(command, ["demo"])
     assert outcome.exit_code == 0, outcome.stderr
     for words in ("fou", "kar", "pro", "mean", "150 items", f"{100 * demo.trials[1].after:.1f}%", demo.command):
+        assert words in outcome.stdout
+    for words in ("3 weak rankers sorted 400 pictures", "tossing a coin gets 50%", f"Open {demo.files['report']} in a"):
         assert words in outcome.stdout
     assert CliRunner().invoke(command, ["demo", "--quiet"]).output == ""
 

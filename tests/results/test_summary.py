@@ -26,8 +26,8 @@ def test_three_sentences_on_a_ranking_without_labels():
     moved = initial.copy()
     moved[[18, 19]] = moved[[19, 18]]
     done, views, judgement = summary(scores(20, initial=initial, predictions=moved))
-    assert done.startswith("The scores of 20 items were adjusted with 2 views of them that the predictor never saw")
-    assert "(gist and color)" in done
+    assert done.startswith("The scores of 20 items were adjusted with 2 views (sets of features that the predictor ")
+    assert "never saw: gist and color)" in done
     assert done.endswith("half of the items moved by at most 0 places in the ranking.")
     assert views.startswith("Most weight went to gist (0.70) and color (0.30); the link between gist")
     assert "went from 0.10 to 0.40" in views
@@ -49,6 +49,9 @@ def test_classes_are_counted():
     changed = sum(b.argmax() != a.argmax() for b, a in zip(result.initial, result.predictions, strict=True))
     assert summary(result)[0].endswith(f"changed for {changed} items ({100 * changed / 60:.1f}%).")
     assert ("items with a new class", str(changed)) in key_figures(result)
+    assert summary(classes(predictions=0.9 * result.initial))[0].endswith(
+        "no item has another most likely class than before."
+    )
 
 
 def test_unchanged_predictions_are_said_to_be_left_alone():
@@ -58,6 +61,12 @@ def test_unchanged_predictions_are_said_to_be_left_alone():
     assert done.endswith("and left exactly as they were.")
     assert "weight" not in views
     assert ("predictions", "unchanged") in key_figures(result)
+
+
+def test_without_labels_what_stayed_is_not_called_better_or_worse():
+    stayed = scores(20)
+    stayed = scores(20, predictions=stayed.initial)
+    assert summary(stayed)[2] == "There were no labels to look for a gain with."
 
 
 def test_what_was_turned_down_is_not_said_to_have_happened():
@@ -138,7 +147,7 @@ def test_many_views_are_counted_not_listed():
     dependence = pd.DataFrame({"before": 0.1, "after": 0.2, "p_value": 0.5}, index=names)
     weights = pd.DataFrame(np.ones((2, 9)) / 9, columns=names)
     done = summary(scores(dependence=dependence, weights=weights))[0]
-    assert "(view0, view1, view2, view3, view4 and 4 more)" in done
+    assert "never saw: view0, view1, view2, view3, view4 and 4 more)" in done
 
 
 def test_the_typical_change_is_in_the_units_of_the_reader():
@@ -147,6 +156,25 @@ def test_the_typical_change_is_in_the_units_of_the_reader():
     assert ("median move, places", "2") in key_figures(scores(5, initial=initial, predictions=-initial))
     values = scores(5, initial=initial, predictions=initial + np.array([0.5, 40, -1.25, 2, 1]), task="regression")
     assert ("median change", "1.25") in key_figures(values)
+    precise = scores(5, initial=initial, predictions=initial + 15_823.4567, task="regression")
+    assert ("median change", "15,800") in key_figures(precise)
+    binary = scores(5, initial=initial / 10, predictions=initial / 10 + 0.0238901, task="classification")
+    assert (
+        "half of them changed by at most 0.0239, and the most likely class changed for 1 item (20.0%)."
+        in summary(binary)[0]
+    )
+
+
+@pytest.mark.parametrize("known", [{}, UNKNOWN | {"n_labels": 5}])
+def test_labels_that_were_left_aside_are_to_be_checked(known):
+    """The advice was to add labels, although those that there were did not belong to the items."""
+    params = {"guard": True, "confirmed": 0.01}
+    found = verdict(labelled(params=params, evidence=evidence(**known)))
+    assert found.kind == "leave"
+    assert found.step.startswith("check whether the labels belong to these items")
+    assert "keep the scores that you have" in found.step
+    for used in ({"confirmed": 0.05}, {"guard": False}):
+        assert "check" not in verdict(labelled(params=params | used, evidence=evidence(**known))).step
 
 
 def test_long_names_lose_their_middle():
@@ -183,7 +211,7 @@ def test_a_notebook_shows_names_and_no_markup_of_theirs():
         ({"after": 0.79, "low": -0.05, "high": 0.03}, "leave", "so far they show no gain"),
         ({"after": 0.7, "low": -0.2, "high": -0.01}, "leave", "try another method"),
         ({"accepted": False}, "leave", "other features, or more labels"),
-        (UNKNOWN | {"n_labels": 5}, "label", "add labels"),
+        (UNKNOWN | {"n_labels": 5}, "label", "add about 25 labels of items drawn at random"),
     ],
 )
 def test_what_to_do_follows_the_interval(changes, kind, says):

@@ -156,30 +156,35 @@ def _print(found: Comparison) -> None:
     before = f": {words.level(judged[0]['before'])} before" if judged else ""
     title = f"{found.metric} on {amount(found.n_labels, found.noun)} that the methods did not see{before}"
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, title=f"{title[0].upper()}{title[1:]}")
-    others = [name.removesuffix(" before") for name in found.table.columns if name.endswith(" before")]
-    known = {name: words_of(name).number(found.table[f"{name} before"].dropna().iloc[0]) for name in others}
-    heads = [f"{name} ({known[name]})" for name in others]
-    for name in ("method", "after", "gain", "95% interval", *heads, "time", "verdict"):
-        table.add_column(
-            name,
-            justify="left" if name in ("method", "verdict") else "right",
-            no_wrap=name not in heads,
-            overflow="fold",
-        )
+    for name in ("method", "after", "gain", "95% interval", "time", "verdict"):
+        table.add_column(name, justify="left" if name in ("method", "verdict") else "right", no_wrap=True)
     for row in rows:
         table.add_row(
             row["method"],
             "" if pd.isna(row["after"]) else words.number(row["after"]),
             "" if pd.isna(row["gain"]) else words.difference(row["gain"]),
             "" if pd.isna(row["low"]) else f"{words.difference(row['low'])} to {words.difference(row['high'])}",
-            *("" if pd.isna(value := row[f"{name} after"]) else words_of(name).number(value) for name in others),
             "" if pd.isna(row["seconds"]) else f"{row['seconds']:.1f} s",
             Text(row["verdict"], style=COLORS.get(row["verdict"], "")),
         )
     console.print(table)
-    if others:
-        say("In brackets: the same labels before.")
+    if others := [name.removesuffix(" before") for name in found.table.columns if name.endswith(" before")]:
+        beside = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, title="Other figures on the same labels")
+        beside.add_column("method", no_wrap=True)
+        for name in others:
+            beside.add_column(name, justify="right", no_wrap=True)
+        beside.add_row("before", *(_figure(name, found.table[f"{name} before"].dropna().iloc[0]) for name in others))
+        for row in judged:
+            beside.add_row(row["method"], *(_figure(name, row[f"{name} after"]) for name in others))
+        console.print(beside)
     for row in rows:
         if row["reason"]:
             say(f"{row['method']}: {row['reason']}")
     say("Each interval is about one method; the best of many is a little better here than it will be elsewhere.")
+
+
+def _figure(metric: str, value: float) -> str:
+    """Return a value of a metric in its words, or nothing if it is not known."""
+    from tupi.judging.catalogue import words_of
+
+    return words_of(metric).number(value) if value == value else ""

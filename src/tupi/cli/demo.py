@@ -33,7 +33,7 @@ def demo(out: Path, no_report: bool, quiet: bool, as_json: bool) -> None:
 
     if not no_report:
         check_can_report()
-    with ProgressBar(show=not quiet, parts=len(VIEWS)) as bar:
+    with ProgressBar(show=not quiet, parts=len(VIEWS) + 1) as bar:
         found = run_demo(out, not no_report, bar.part, bar.say, bar.step)
     if as_json:
         print_json(

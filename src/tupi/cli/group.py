@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 import sys
@@ -72,6 +73,8 @@ class OneLineErrors(click.Group):
         try:
             # In this mode click returns the code of an early exit, such as that of --help.
             code = super().main(*args, **kwargs)
+        except click.UsageError as problem:
+            _end(_how_to_go_on(problem), BAD_INPUT)
         except click.ClickException as problem:
             _end(problem.format_message(), BAD_INPUT)
         except click.Abort:
@@ -94,6 +97,19 @@ def _is_interrupt(problem: BaseException | None) -> bool:
     while problem is not None and not isinstance(problem, KeyboardInterrupt):
         problem = problem.__cause__
     return problem is not None
+
+
+def _how_to_go_on(problem: click.UsageError) -> str:
+    """Return what is wrong with the words of a command, and where to read which words there are."""
+    from difflib import get_close_matches  # nobody who types the right words has to wait for it
+
+    message = problem.format_message()
+    if isinstance(problem, click.BadParameter) and not isinstance(problem, click.MissingParameter):
+        return message  # which says what is accepted
+    command = "" if problem.ctx is None or problem.ctx.parent is None else f" {problem.ctx.info_name}"
+    near = re.match(r"No such command '(\w+)'", message)
+    meant = get_close_matches(near[1], COMMANDS, 1) if near else []
+    return f"{message} {f'Did you mean {meant[0]}? ' if meant else ''}tupi{command} --help lists what there is."
 
 
 def _in_words(problem: OSError) -> str:

@@ -20,9 +20,10 @@ from rich.text import Text
 from tupi import __version__
 from tupi.cli.showing import shown
 from tupi.inputs.files import Inputs
+from tupi.judging.evidence import amount
 from tupi.judging.metrics import PER_CENT
 from tupi.results.result import Denoised
-from tupi.results.summary import judgement, next_step, views_worth, what_changed
+from tupi.results.summary import MEANINGS, judgement, next_step, views_worth, what_changed
 from tupi.runtime.errors import InputError
 from tupi.runtime.json_values import plain
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:  # the demonstration's rankers and data, and Dask, are of no u
     from tupi.research.demo import Demo
 
 USUAL = "separated by commas, UTF-8."  # how text files are read that need no mention
+PLURALS = {"category": "categories"}  # of kinds of columns
 CHOSEN = ("lam", "sigma_w2", "n_iter", "kernel")  # settings that people ask about first
 
 
@@ -132,7 +134,7 @@ def print_ending(result: Denoised, changed: str) -> None:
     click.echo()
     for head, sentence in (
         ("What changed", changed),
-        ("Labels", judgement(result.evidence)),
+        ("Labels", judgement(result.evidence, result.changed)),
         ("What next", next_step(result)),
     ):
         say(f"{head}: {sentence[0].lower()}{sentence[1:]}")
@@ -142,8 +144,11 @@ def _encoded(columns: pd.DataFrame) -> str:
     """Return how many columns of which kind became features, in a sentence; nothing if all were numbers."""
     if not len(columns):
         return ""
-    counts = columns["kind"].value_counts(sort=False)
-    return f"Columns of features by kind: {', '.join(f'{n} {kind}' for kind, n in counts.items())} (see --verbose)."
+    counted = columns["kind"].value_counts(sort=False).items()
+    counts = [f"{n} {kind if n == 1 else PLURALS.get(str(kind), f'{kind}s')}" for kind, n in counted]
+    views = [shown(str(view)) for view in columns["view"].unique()]
+    tables = f"{len(views)} views" if len(views) > 5 else f"view{'s' if len(views) > 1 else ''} {', '.join(views)}"
+    return f"Columns of {tables} by kind: {', '.join(counts)} (--verbose lists them)."
 
 
 def _columns_table(columns: pd.DataFrame) -> Table:
@@ -189,8 +194,14 @@ def _levels(before: float, after: float) -> tuple[str, str, str]:
 
 
 def print_demo(demo: Demo) -> None:
-    """Print the demonstration's table and what to do next."""
+    """Print what the demonstration is, its table, and what to do next."""
     console = Console(highlight=False)
+    labels = demo.trials[0].case.labels
+    say(
+        f"{len(demo.trials)} weak rankers sorted {demo.n_items:,} pictures of handwritten digits from 0 to 9. Each saw "
+        "one set of features, called a view. tupi improved its scores with the views that it never saw and "
+        f"{amount(len(labels.index), 'label')}. {MEANINGS['pairwise accuracy']}"
+    )
     table = Table(box=box.SIMPLE_HEAD, title=f"Pairwise accuracy on {demo.n_judging:,} items whose labels nobody used")
     for name in ("view of the ranker", "before", "after", "gain"):
         table.add_column(name, justify="left" if name == "view of the ranker" else "right")
@@ -201,5 +212,7 @@ def print_demo(demo: Demo) -> None:
     table.add_row("mean", *_levels(mean["before"], mean["after"]))
     console.print(table)
     say(f"Wrote {', '.join(str(path) for path in demo.files.values())}.")
-    say("The same from files, for the ranker of the report:")
+    if "report" in demo.files:
+        say(f"Open {demo.files['report']} in a browser: it is about the first ranker, and begins with a verdict.")
+    say("tupi serve --demo shows the digits themselves. The same from files, for the first ranker:")
     console.print(f"  {demo.command}", markup=False, soft_wrap=True)  # in one piece, to be copied

@@ -17,7 +17,6 @@ from rich.progress import (
     Task,
     TextColumn,
     TimeElapsedColumn,
-    TimeRemainingColumn,
 )
 from rich.text import Text
 
@@ -55,6 +54,18 @@ class TimeLeft(ProgressColumn):
         left = (then - begin) / share - (now - begin)
         if task.fields.get("reading"):
             return Text(f"about {_in_words(left)} of reading left," if left >= 1 else "nearly read,")
+        return Text(f"about {_in_words(left)} left," if left >= 1 else "nearly done,")
+
+
+class PartsLeft(ProgressColumn):
+    """How long the rest takes, by the parts that are done."""
+
+    def render(self, task: Task) -> Text:
+        """Return the time left in words; nothing while no part is done."""
+        if not task.completed or task.total is None:
+            return Text("")
+        began = task.fields.get("began", 0.0)
+        left = began / task.completed * (task.total - task.completed) - ((task.elapsed or 0.0) - began)
         return Text(f"about {_in_words(left)} left," if left >= 1 else "nearly done,")
 
 
@@ -102,7 +113,7 @@ class ProgressBar(_Bar):
                 SpinnerColumn(),
                 BarColumn(bar_width=20),
                 TimeElapsedColumn(),
-                *((TimeLeft(),) if parts is None else (TimeRemainingColumn(), TextColumn("left,"))),
+                TimeLeft() if parts is None else PartsLeft(),
                 TextColumn("{task.description}", markup=False),
                 console=Console(stderr=True),
                 transient=True,
@@ -113,7 +124,7 @@ class ProgressBar(_Bar):
         """Begin the next part."""
         self._done += 1
         self._prefix = f"{name}: "
-        self._update(name, completed=self._done)
+        self._update(name, completed=self._done, began=self._elapsed)
 
     def read(self, path: str, share: float) -> None:
         """Show which file is read next, and which share of all files was read before it."""

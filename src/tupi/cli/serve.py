@@ -76,7 +76,7 @@ def serve(
     from tupi.page.session import Session
     from tupi.page.source import read_source
 
-    click.echo("Reading", err=True)
+    click.echo("Reading the files…", err=True)
     if demo:
         if files.scores or files.features:
             raise InputError("--demo: found together with files; accepted: one of the two.")
@@ -95,13 +95,14 @@ def serve(
     session = Session(source, file, base, first, method=method)
     try:
         running = Running(session, host, port, allow_remote)
-        click.echo(f"Answers go to {file}", err=True)
+        click.echo(f"Answers are saved in {file}, and a later run goes on from there.", err=True)
         if host not in LOCAL:
             click.echo(
                 "Other machines can see ids, scores, pictures and file names, and answer, if they have the address.",
                 err=True,
             )
         click.echo(f"Open {running.address}")
+        click.echo("The page is there until you press Ctrl-C here.", err=True)
         if not no_browser:
             webbrowser.open(running.address)
         running.run()

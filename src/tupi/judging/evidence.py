@@ -19,6 +19,7 @@ from tupi.judging.metrics import Metric, metric_of
 
 N_REPEATS = 4
 MIN_LABELS = 8  # fewer leave folds without a pair to judge
+LEAST_CONFIRMED = 0.05  # below this probability that labels belong to the items they are left aside
 UNCHANGED = " The initial predictions were returned unchanged."
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
@@ -52,6 +53,8 @@ class Evidence:
         Whether the better of two values is the higher one.
     beside : dict of {str: (float, float)}
         Values of the usual metrics of the task before and after, on the same labels.
+    n_judging : int or None
+        How many of the labels judged; None if all did. Of very many labels only some are used.
     """
 
     metric: str
@@ -65,6 +68,13 @@ class Evidence:
     noun: str = "label"
     higher_is_better: bool = True
     beside: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    n_judging: int | None = None
+
+    @property
+    def judges(self) -> str:
+        """How many labels judged, in words."""
+        some = "" if self.n_judging is None else f"{self.n_judging:,} of "
+        return f"{some}{amount(self.n_labels, self.noun)}"
 
     @property
     def gain(self) -> float:
@@ -146,19 +156,22 @@ def judged(
     labels: Labels,
     accepted: bool,
     metric: Metric[Any],
+    pairs: Callable[[], tuple[Positions, Positions, Array] | None] | None = None,
 ) -> Evidence:
     """Return what labels say about a method that judges itself.
 
     Parameters
     ----------
-    gain, left_out
-        The gain that it knows, and its predictions of labelled items without their labels, see
-        `tupi.methods.base.Fit`.
+    gain, left_out, pairs
+        The gain that it knows, its predictions of labelled items without their labels, and of compared pairs without
+        what is known of them, see `tupi.methods.base.Fit`.
     problem, labels, accepted, metric
         See `judge`.
     """
     if left_out is None or not isinstance(labels, Values):
-        return stated(gain, labels, problem.task, accepted)
+        found = None if pairs is None or isinstance(labels, Values) else pairs()
+        judging = None if found is None or len(found[0]) > n_labels(labels) else len(found[0])
+        return stated(gain, labels, problem.task, accepted, judging=judging)
     known = gain if metric is metric_of(problem.task, labels) else None
     return judge_answers([[unseen_by(problem, labels, *left_out)]], problem, labels, accepted, metric, known)
 
@@ -200,7 +213,8 @@ def judge_answers(
         if len((seen := shares_of(other, rounds, before, local)).weights) and (one := seen.gain())
     }
     same = all(np.allclose(new, before, rtol=1e-9, atol=0) for answers in rounds for _, new in answers)
-    return stated(gain, labels, problem.task, accepted, metric, beside, same)
+    judging = len(np.unique(np.concatenate([held for answers in rounds for held, _ in answers])))
+    return stated(gain, labels, problem.task, accepted, metric, beside, same, judging)
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,6 +341,15 @@ def speaks_against(
     )
 
 
+def half_width(metric: Metric[Any], gain: Gain, count: int) -> float:
+    """Return half the width of the 95 per cent interval of a gain over the initial predictions, by so many labels.
+
+    The error of the mean is that of what these labels happen to show; few of them seldom show the largest gains.
+    """
+    beyond = np.hypot(metric.unseen, metric.uncertain_unit * metric.gain(gain.before, gain.after)) / np.sqrt(count)
+    return float(stdtrit(count - 1, 0.975) * np.hypot(gain.error, beyond))
+
+
 def stated(
     gain: Gain,
     labels: Labels,
@@ -335,6 +358,7 @@ def stated(
     metric: Metric[Any] | None = None,
     beside: Mapping[str, tuple[float, float]] | None = None,
     same: bool = False,
+    judging: int | None = None,
 ) -> Evidence:
     """Return a gain that was measured on held-out labels as evidence, with a 95 per cent interval and in words.
 
@@ -348,20 +372,22 @@ def stated(
         Other metrics' scores before and after.
     same : bool
         Whether the new predictions are the initial ones, of which no label has to tell that nothing is gained.
+    judging : int, optional
+        How many of the labels the gain was measured on; None: all.
     """
     metric = metric or metric_of(task, labels)
-    if n_labels(labels) < MIN_LABELS or not np.isfinite(gain.error):
+    judging = None if judging == n_labels(labels) else judging
+    count = n_labels(labels) if judging is None else judging
+    if count < MIN_LABELS or not np.isfinite(gain.error):
         return _unjudged(labels, metric, accepted, _too_few(labels))
     difference = metric.gain(gain.before, gain.after)
-    count = n_labels(labels)
-    # The error of the mean is that of what these labels happen to show; few of them seldom show the largest gains.
-    beyond = np.hypot(metric.unseen, metric.uncertain_unit * difference) / np.sqrt(count)
-    half = 0.0 if same else stdtrit(count - 1, 0.975) * np.hypot(gain.error, beyond)
+    half = 0.0 if same else half_width(metric, gain, count)
     low, high = difference - half, difference + half
     went, end = ("went", "") if accepted else ("would have gone", UNCHANGED)
     change = metric.words.change(gain.before, gain.after, difference, low, high)
     within = "" if labels.groups is None else " within groups"
-    sentence = f"On {counted(labels)}, each held out in turn, {metric.name}{within} {went} from {change}.{end}"
+    some = "" if judging is None else f"{judging:,} of "
+    sentence = f"On {some}{counted(labels)}, each held out in turn, {metric.name}{within} {went} from {change}.{end}"
     beside = beside or {}
     told = [
         f"{name} went from {words_of(name).level(before)} to {words_of(name).level(after)}"
@@ -370,7 +396,8 @@ def stated(
     if accepted and told:  # whatever else became better
         sentence += f" As probabilities they are no better on these labels: {' and '.join(told)}."
     figures = (gain.before, gain.after, low, high)
-    return Evidence(metric.name, *figures, accepted, count, sentence, noun_of(labels), metric.higher_is_better, beside)
+    kind = (noun_of(labels), metric.higher_is_better)
+    return Evidence(metric.name, *figures, accepted, n_labels(labels), sentence, *kind, beside, judging)
 
 
 def _too_few(labels: Labels) -> str:

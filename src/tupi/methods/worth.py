@@ -21,7 +21,7 @@ from tupi.embedding.prepared import Prepared, silent
 from tupi.embedding.relevance import Relations, evenly
 from tupi.inputs.labels import Labels, Pairs, Values, labelled_items, n_labels, relabel
 from tupi.inputs.problem import Problem, check_taking_part
-from tupi.judging.evidence import MIN_LABELS, Unseen, answer_without, gain_over
+from tupi.judging.evidence import MIN_LABELS, Unseen, answer_without, gain_over, half_width
 from tupi.judging.folds import label_folds
 from tupi.judging.gain import EXPLAINS, GAIN, Gain, pair_gain
 from tupi.judging.metrics import Metric, metric_of
@@ -55,6 +55,12 @@ class AsJudged:
     answers: Sequence[Unseen]
     pairs: tuple[Positions, Positions, Array] | None = None
 
+    def n_judging(self, labels: Labels) -> int:
+        """Return how many of the labels judge."""
+        if isinstance(labels, Pairs) and self.pairs is not None:
+            return min(len(self.pairs[0]), n_labels(labels))
+        return len(np.unique(np.concatenate([held for held, _ in self.answers]))) if self.answers else n_labels(labels)
+
 
 def view_gains(prepared: Prepared, method: Method, fit: Fit, metric: Metric[Any] | None) -> pd.DataFrame:
     """Return what each view is worth, one row per view.
@@ -86,10 +92,14 @@ def view_gains(prepared: Prepared, method: Method, fit: Fit, metric: Metric[Any]
     for k, view in enumerate(chosen):
         prepared.progress(f"Fitting again without view {problem.names[view]} ({k + 1} of {len(chosen)})")
         less = _judged_without(prepared, view, method, labels, by_itself)
-        gain = _gain(metric, less, everything, problem, labels)
+        whole = less is None and everything is not None  # a gain over the initial predictions, as the evidence's is
+        gain = fit.gain if whole and metric is metric_of(problem.task, labels) else None
+        gain = gain or _gain(metric, less, everything, problem, labels)
         if gain is not None and np.isfinite(gain.error):
             better = metric.gain(gain.before, gain.after)
             half = float(stdtrit(n_labels(labels) - 1, 0.975) * gain.error)
+            if less is None and everything is not None:
+                half = half_width(metric, gain, everything.n_judging(labels))
             if half == 0 and metric.bounds == (0.0, 1.0) and not same(less, everything):
                 half = min(SELDOM / n_labels(labels), 1.0)
             found[view] = better, better - half, better + half

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,7 +21,7 @@ from tupi.embedding.prepared import restore
 from tupi.inputs.labels import Labels, labelled_items, relabel
 from tupi.judging.metrics import metric_of
 from tupi.methods.tupi import LAM_GRID, SIGMA_W2_GRID, Tupi
-from tupi.page.fits import Fits, Found, with_evidence
+from tupi.page.fits import Fits, Found, knows_left_out, with_evidence
 from tupi.page.frames import encode, in_words
 from tupi.page.knowledge import NOTHING, Knowledge
 from tupi.page.lanes import Lane, Piece, Signal
@@ -198,6 +199,7 @@ class Explorer:
         weights = found.result.weights.iloc[-1].to_numpy()
         facts = {
             "labels": version,
+            "found": self.n_found,
             # None where the method has none, or changed nothing by them.
             "weights": numbers(weights) if np.isfinite(weights).all() and found.result.changed else None,
             "dependence": None,
@@ -351,7 +353,11 @@ class Explorer:
         found: Found | str = ""
         self._say(f"Fitting {method}")
         try:
-            found = Found(self.fits.result(method, known), known, judged=not known.n_answers)
+            result, judged = self.fits.result(method, known), not known.n_answers
+            if not judged and knows_left_out(result):  # then it takes no time to tell what the answers say of it
+                with suppress(Exception):  # `_judge` tries again, and complains
+                    result, judged = with_evidence(result, self.fits.evidence(method, known)), True
+            found = Found(result, known, judged)
         except Exception as problem:
             found = in_words(problem)
             if not isinstance(problem, InputError):

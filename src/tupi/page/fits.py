@@ -105,10 +105,9 @@ class Fits:
         return with_evidence(result, None) if known.n_answers else result
 
     def _judge(self, name: str, known: Knowledge, result: Denoised) -> Evidence:
-        fit = fit_of(result)
-        if fit is None or fit.left_out_pairs is None:
+        if not knows_left_out(result):
             known = thinned(known, MOST_JUDGED, self._prepared.random_state)
-        return judge_answers(make_method(name, {}), self._relabelled(known), known, result.changed, fit)
+        return judge_answers(make_method(name, {}), self._relabelled(known), known, result.changed, fit_of(result))
 
     def _relabelled(self, known: Knowledge) -> Relabelled:
         return Relabelled(self._prepared, known.labels)
@@ -157,6 +156,12 @@ def decided(
 def fit_of(result: Denoised) -> Fit | None:
     """Return what a method made of the problem behind a result."""
     return result.origin.fit if isinstance(result.origin, Provenance) else None
+
+
+def knows_left_out(result: Denoised) -> bool:
+    """Return whether a method's fit tells what it would say of each pair without the answers about its two items."""
+    fit = fit_of(result)
+    return fit is not None and fit.left_out_pairs is not None
 
 
 def with_evidence(result: Denoised, evidence: Evidence | None) -> Denoised:

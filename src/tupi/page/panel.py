@@ -42,7 +42,7 @@ class Panel:
         if not 0 <= position < self._problem.n:
             raise InputError(f"item: found {position}; accepted: 0 to {self._problem.n - 1}.")
         row = {} if self._source.facts is None else self._source.facts.iloc[position].to_dict()
-        facts = {str(key): str(value)[:LONGEST] for key, value in row.items() if not pd.isna(value)}
+        facts = {str(key): _short(value)[:LONGEST] for key, value in row.items() if not pd.isna(value)}
         groups = self._problem.groups
         return {
             "item": position,
@@ -128,5 +128,9 @@ class Panel:
         return [int(item) for item in prepared.items[order]]
 
 
-def _short(label: Any) -> str:
-    return f"{label:.4g}" if isinstance(label, (float, np.floating)) else str(label)
+def _short(value: Any) -> str:
+    """Return a number with four digits, or as a whole one if it is or has more, and anything else as it is."""
+    if not isinstance(value, (float, np.floating)):
+        return str(value)
+    number = float(value)
+    return f"{number:.0f}" if number.is_integer() or 1e4 <= abs(number) < 1e15 else f"{number:.4g}"

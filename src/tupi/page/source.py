@@ -16,7 +16,7 @@ from tupi.inputs.labels import Labels, Values
 from tupi.page.pictures import Pictures, find_pictures
 from tupi.runtime.errors import InputError
 
-MAX_FACTS = 8  # other columns of the predictions' table that help to tell items apart
+MAX_FACTS = 8  # columns of the predictions' table, and of tables of features, that help to tell items apart
 TITLES = (
     "title",
     "name",
@@ -181,9 +181,11 @@ def read_source(
     elif images is not None:
         pictures = find_pictures(images, names)
     used = {inputs.id_column, image_column, inputs.group_column, *inputs.score_columns}
+    if origin.labels is not None and Path(origin.labels).resolve() == Path(origin.scores).resolve():
+        used.add(origin.label)  # whoever is asked must not see what others said
     others = [] if table is None else [column for column in table.columns if column not in used]
     title = title_column or next((column for column in others if str(column).lower() in TITLES), None)
-    others = [column for column in others if column != title][:MAX_FACTS]
+    others = [column for column in others if column != title]
     return PageSource(
         inputs.predictions,
         inputs.features,
@@ -193,11 +195,28 @@ def read_source(
         random_state,
         origin,
         pictures,
-        facts=None if table is None or not others else table[others],
+        facts=_facts(None if table is None else table[others], inputs.features, title),
         titles=None if table is None or title is None else table[title].fillna("").astype(str).tolist(),
         groups=inputs.groups,
         group_name=inputs.group_column or "group",
     )
+
+
+def _facts(table: pd.DataFrame | None, features: Mapping[str, Any], title: str | None) -> pd.DataFrame | None:
+    """Return columns that tell items apart: of the predictions' table, then of tables of features.
+
+    A table of many numbers and nothing else is rather made for machines, and says nothing to people.
+    """
+    frames = [] if table is None else [table]
+    tables = [view for view in features.values() if isinstance(view, pd.DataFrame)]
+    frames += [
+        view for view in tables if view.shape[1] <= MAX_FACTS or len(view.select_dtypes(exclude="number").columns)
+    ]
+    if not frames:
+        return None
+    known = pd.concat([frame.reset_index(drop=True) for frame in frames], axis=1)
+    known = known.loc[:, ~known.columns.duplicated() & (known.columns != title)].iloc[:, :MAX_FACTS]
+    return known if known.shape[1] else None
 
 
 def _without(origin: InputFiles, table: pd.DataFrame, image_column: str) -> InputFiles:

@@ -161,7 +161,8 @@ def run_demo(
     report : bool
         Whether to write the HTML report, which needs plotly.
     part, progress : callable, optional
-        Called with a view's name when its trial begins, and with a sentence when something long begins within it.
+        Called with a view's name when its trial begins and with "files" when all are done, and with a sentence when
+        something long begins within any of these parts.
     callback : callable, optional
         Sees each Step.
     data : Dataset, optional
@@ -177,6 +178,7 @@ def run_demo(
         case = case_of(data, view)
         trials.append(_trial(case, progress, callback))
     shown = next(trial for trial in trials if trial.view == data.baseline[0])
+    part("files")
     progress("Writing")
     files = {
         "accuracy": out / "accuracy.csv",

@@ -15,6 +15,11 @@ def significant(value: float) -> str:
     return f"{value:.4g}"
 
 
+def three_digits(value: float) -> str:
+    """Return a number rounded to three significant digits, which is as much as a reader keeps in mind."""
+    return f"{float(f'{value:.3g}'):,.9g}"
+
+
 def three_decimals(value: float) -> str:
     """Return a share or weight with three decimals, in words where it is not known."""
     return "unknown" if pd.isna(value) else f"{value:.3f}"

@@ -60,7 +60,7 @@ class Reasons:
     @property
     def sentence(self) -> str:
         """The change and its largest parts in words."""
-        moved = f"The {self.unit} of item {shortened(str(self.item))} "
+        moved = f"The {self.unit} {'for' if ' of ' in self.unit else 'of'} item {shortened(str(self.item))} "
         if self.change == 0 and not self.parts["amount"].any():
             return f"{moved}stayed at {significant(self.before)}."
         decimals = self.decimals
@@ -74,6 +74,8 @@ class Reasons:
             f"which comparisons put {label.replace(', ', ' and ')} others" if answers else f"with label {_label(label)}"
         )
         pulled = fixed(pull, decimals, "+")
+        if item == self.item and not answers:
+            return f"{moved}. Its own label, {_label(label)}, pulled by {pulled}."
         return f"{moved}. The nearest labelled item is {shortened(str(item))}, {known}; it pulled by {pulled}."
 
     def __repr__(self) -> str:
@@ -96,7 +98,7 @@ def told(moved: Any, position: int, problem: Problem) -> Reasons:
     unit = {"ranking": "score", "regression": "prediction"}.get(problem.task, "")
     if moved.target is not None:
         name = moved.target if problem.classes is None else problem.classes[moved.target]
-        unit = f"{'log odds' if problem.are_probabilities else 'score'} of {name}"
+        unit = f"{'log odds' if problem.are_probabilities else 'score'} of class {name}"
     parts = pd.DataFrame(
         {"part": [OWN, *problem.names], "amount": np.append(moved.own, moved.views), "labels": moved.labels}
     )

@@ -185,7 +185,7 @@ def _before_after(result: Outcome) -> str:
             "changes",
             moved,
             plots.change_histogram(result),
-            "Blue: up. Orange: down. Grey: no change, or next to none.",
+            "Blue items went up, orange items went down, and grey items did not change, or next to nothing.",
         ),
     )
 
@@ -221,7 +221,8 @@ def _views(result: Outcome) -> str:
     many = (
         f" The {plots.MAX_VIEWS} largest of {len(dependence)} are drawn." if len(dependence) > plots.MAX_VIEWS else ""
     )
-    figures = [plot("hsic", "Dependence before and after", plots.dependence_bars(result), f"Normalised HSIC.{many}")]
+    said = f"How much the predictions depend on each view, from 0 to 1, before and after.{many}"
+    figures = [plot("hsic", "Dependence before and after", plots.dependence_bars(result), said)]
     if len(weights) >= LEAST_STEPS and result.changed:
         caption = f"A heavier view counts more.{many}"
         figures.insert(0, plot("weights", "Weights along the steps", plots.weight_lines(result), caption))
@@ -366,11 +367,16 @@ def _with_reasons(result: Outcome, items: NDArray[np.int64], caption: str, colum
         # Who moved and how far comes first, and then why, which a phone shows without scrolling.
         columns = {name: columns[name] for name in list(columns)[: max(n_text, 2)]} | told | columns
         odds = reasons[0] is not None and "odds" in reasons[0].unit
-        unit = "log odds of a class" if odds else "the units of the predictions"
+        adding = (
+            "Parts of a probability do not add up, but those of its log odds do, so they are told in log odds of a "
+            "class: 0 stands for a probability of 0.5, 1 for 0.73, and 2 for 0.88."
+            if odds
+            else "The parts have the units of the predictions and add up to the change."
+        )
         said = (
             "The main reasons are the largest parts of an item's change. One part is that of its own prediction, and "
-            f"each view has a part: what it adds once it is known, in {unit}. All parts add up to the change; "
-            "result.reasons(item) tells them all."
+            f"each view has a part: what it adds once it is known. {adding} In Python, result.reasons(item) tells all "
+            "parts of an item."
         )
     rows = zip(*columns.values(), strict=True)
     return paragraphs(said) * bool(said) + table(caption, tuple(columns), rows, n_text, text=("main reasons",))

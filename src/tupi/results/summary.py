@@ -10,10 +10,10 @@ import numpy as np
 
 from tupi.embedding.relevance import LEVEL
 from tupi.judging.catalogue import axis_of, words_of
-from tupi.judging.evidence import MIN_LABELS, Evidence, amount
+from tupi.judging.evidence import LEAST_CONFIRMED, MIN_LABELS, Evidence, amount
 from tupi.judging.gain import EXPLAINS
 from tupi.results.outcome import Outcome
-from tupi.results.readable import shortened, significant
+from tupi.results.readable import shortened, three_digits
 
 N_NAMES = 5  # more names than that are counted, not listed
 EVEN = 1.25  # weights within this factor are about the same
@@ -68,7 +68,7 @@ def summary(result: Outcome) -> list[str]:
 
     What views are worth takes a while to compute; it is told if somebody has looked already.
     """
-    return [what_changed(result), views_worth(result) or _views(result), judgement(result.evidence)]
+    return [what_changed(result), views_worth(result) or _views(result), judgement(result.evidence, result.changed)]
 
 
 def five_lines(result: Outcome) -> list[str]:
@@ -115,7 +115,8 @@ def _typical_change(result: Outcome, share: float = 1.0) -> tuple[str, str]:
     If the result has a share of the items only, each of them stands for several places.
     """
     if result.task != "ranking":
-        return "median change", significant(float(np.median(np.abs(result.predictions - result.initial))))
+        change = float(np.median(np.abs(result.predictions - result.initial)))
+        return "median change", three_digits(change)
     table = result.table()
     places = int(np.median((table["rank_before"] - table["rank_after"]).abs()))
     return "median move, places", _in_all(places, share)
@@ -165,9 +166,16 @@ def verdict(result: Outcome) -> Verdict:
             f"whether the new {noun} are better."
         )
         return Verdict("label", f"Get about {ENOUGH} labels first.", step)
+    if left_aside(result):
+        step = (
+            f"check whether the {evidence.noun}s belong to these items, since they agree with the predictions and the "
+            f"views no better than chance would. Until then keep the {noun} that you have."
+        )
+        return Verdict("leave", leave, step)
     if not judged(evidence):
         more = max(ENOUGH - evidence.n_labels, MIN_LABELS)
-        step = f"add {evidence.noun}s, until there are enough to judge the change, and run this again."
+        drawn = " of items drawn at random" if evidence.noun == "label" else ""
+        step = f"add about {more} {evidence.noun}s{drawn}, which are enough to judge the change, and run this again."
         return Verdict("label", f"Get about {more} more {evidence.noun}s first.", step)
     if not result.changed or not evidence.accepted:
         step = f"keep the {noun} that you have; other features, or more labels, may change that."
@@ -180,15 +188,20 @@ def verdict(result: Outcome) -> Verdict:
     if evidence.gain <= 0:
         step = f"keep the {noun} that you have, or add {evidence.noun}s: so far they show no gain."
         return Verdict("leave", leave, step)
-    step = f"use the new {noun} with care, "
+    step = f"use the new {noun} with care, or "
     unlabelled = result.initial.shape[0] - evidence.n_labels if evidence.noun == "label" else MOST_MORE
     if (more := labels_needed(evidence)) > MOST_MORE:
-        step += f"since the gain, if there is one, is too small for {evidence.noun}s to show."
+        step += f"keep the old ones: the gain, if there is one, is too small for {evidence.noun}s to show."
     elif more > unlabelled:
-        step += f"since these items are too few for {evidence.noun}s to show whether the gain is real."
+        step += f"keep the old ones: these items are too few for {evidence.noun}s to show whether the gain is real."
     else:
-        step += f"or add about {more:,} {evidence.noun}s, which would probably tell whether these are better."
+        step += f"add about {more:,} {evidence.noun}s, which would probably tell whether these are better."
     return Verdict("care", f"{use} with care.", step)
+
+
+def left_aside(result: Outcome) -> bool:
+    """Return whether a method that asks so took the labels for those of other items, and did not use them."""
+    return bool(result.params.get("guard")) and result.params.get("confirmed", 1.0) < LEAST_CONFIRMED
 
 
 def labels_needed(evidence: Evidence) -> int:
@@ -198,7 +211,7 @@ def labels_needed(evidence: Evidence) -> int:
     """
     half = (evidence.high - evidence.low) / 2
     with np.errstate(over="ignore"):
-        more = evidence.n_labels * (POWER * np.square(half / evidence.gain) - 1)
+        more = (evidence.n_judging or evidence.n_labels) * (POWER * np.square(half / evidence.gain) - 1)
     return int(10 * np.ceil(np.clip(more, 1, 10 * MOST_MORE) / 10))
 
 
@@ -214,7 +227,8 @@ def what_changed(result: Outcome, some: Outcome | None = None) -> str:
         changed.
     """
     n, noun, views = result.initial.shape[0], noun_of(result), list(result.dependence.index)
-    seen = f"{amount(len(views), 'view')} of them that the predictor never saw ({_names(views)})"
+    kind = "a set of features" if len(views) == 1 else "sets of features"
+    seen = f"{amount(len(views), 'view')} ({kind} that the predictor never saw: {_names(views)})"
     if not result.changed:
         return f"The {noun} of all {n:,} items were compared with {seen} and left exactly as they were."
     start = f"The {noun} of {n:,} items were adjusted with {seen}; "
@@ -222,9 +236,12 @@ def what_changed(result: Outcome, some: Outcome | None = None) -> str:
     share = len(looked_at.initial) / n
     about = "about " if share < 1 else ""
     if result.task == "classification":
-        new = _new_classes(looked_at)
-        count = _in_all(new, share)
-        return start + f"the most likely class changed for {about}{count} items ({100 * new / (share * n):.1f}%)."
+        if result.binary:
+            start += f"half of them changed by at most {about}{_typical_change(looked_at)[1]}, and "
+        if not (new := _new_classes(looked_at)):
+            return f"{start}no item has another most likely class than before."
+        items = "item" if (count := _in_all(new, share)) == "1" else "items"
+        return f"{start}the most likely class changed for {about}{count} {items} ({100 * new / (share * n):.1f}%)."
     if result.task == "regression":
         return start + f"half of them changed by at most {about}{_typical_change(looked_at)[1]}."
     places = _typical_change(looked_at, share)[1]
@@ -302,8 +319,10 @@ def worth_of(row: Any, metric: str) -> str:
     return f"{said(row.gain)} ({said(row.low)} to {said(row.high)})" if np.isfinite(row.low) else said(row.gain)
 
 
-def judgement(evidence: Evidence | None) -> str:
+def judgement(evidence: Evidence | None, changed: bool = True) -> str:
     """Return what the labels say, as a sentence."""
+    if evidence is None and not changed:
+        return "There were no labels to look for a gain with."
     if evidence is None:
         return "There were no labels, so whether the result is better cannot be told from these data."
     if not judged(evidence):
@@ -312,7 +331,7 @@ def judgement(evidence: Evidence | None) -> str:
     change = words.change(evidence.before, evidence.after, evidence.gain, evidence.low, evidence.high)
     went = "went" if evidence.accepted else "would have gone"
     return (
-        f"On {amount(evidence.n_labels, evidence.noun)}, each held out in turn, {evidence.metric} {went} from "
+        f"On {evidence.judges}, each held out in turn, {evidence.metric} {went} from "
         f"{change}: {evidence_verdict(evidence)}. {evidence.others}"
     ).strip()
 

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
 
+from tupi.judging.evidence import LEAST_CONFIRMED
 from tupi.judging.gain import Gain, mean_gain, pair_gain
 from tupi.methods.auto import guard
 from tupi.methods.auto.guard import (
@@ -214,7 +215,7 @@ def test_a_larger_change_takes_labels_that_agree_more():
         found = [confirmation(correlation, 40, change, 40) for change in np.linspace(0, 2, 21)]
         assert (np.diff(found) <= 0).all()
     assert confirmation(0.6, 40, 0.1, 40) > 0.99
-    assert confirmation(0.0, 40, 0.3, 40) < guard.LEAST_CONFIRMED
+    assert confirmation(0.0, 40, 0.3, 40) < LEAST_CONFIRMED
     assert confirmation(0.6, 40, 2.0, 40) < 0.05 < 0.95 < confirmation(0.6, 150, 2.0, 150)
 
 
@@ -222,7 +223,7 @@ def test_differences_of_tiny_probabilities_keep_their_digits():
     """Labels that agree altogether, or not at all, are far in the tails."""
     with np.errstate(divide="raise", invalid="raise"):
         assert confirmation(1.0, 400, 0.2, 40) == pytest.approx(1)
-        assert confirmation(-1.0, 400, 0.2, 40) < guard.LEAST_CONFIRMED
+        assert confirmation(-1.0, 400, 0.2, 40) < LEAST_CONFIRMED
 
 
 def test_without_enough_labels_only_the_change_counts():

@@ -12,8 +12,8 @@ from sklearn.metrics import roc_auc_score
 import tupi
 from tests.conftest import make_problem_arrays
 from tupi.inputs.labels import Pairs, Values
+from tupi.judging.evidence import LEAST_CONFIRMED
 from tupi.judging.metrics import pairwise_accuracy
-from tupi.methods.auto.guard import LEAST_CONFIRMED
 from tupi.runtime.errors import InputError
 
 N, LABELS = 400, 40

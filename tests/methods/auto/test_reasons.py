@@ -172,6 +172,13 @@ def test_items_and_views_that_are_not_there_have_no_part():
     assert nothing.sentence == f"The score of item 9 stayed at {SCORES[9]:.4g}."
 
 
+@pytest.mark.parametrize("case", ["two classes", "classes"])
+def test_classes_are_named_as_classes(case):
+    """The sentence was about "the log odds of 1 of item 3"."""
+    scores, labels, task = CASES[case]
+    assert repr(tupi.denoise(scores, VIEWS, labels, task=task).reasons(3)).startswith("The log odds of class ")
+
+
 def test_what_stayed_has_no_parts():
     junk = np.random.default_rng(1).normal(size=(N, 2))
     result = tupi.denoise(SCORES, {"junk": junk}, CASES["ranking"][1])
@@ -189,6 +196,8 @@ def test_items_are_named_by_id_or_position():
     pd.testing.assert_frame_equal(by_id.parts, by_position.parts)
     assert by_id.neighbours["item"][0] == "i5"
     assert repr(by_id).startswith("The score of item i5 went from")
+    assert f". Its own label, {TRUTH[5]:.4g}, pulled by " in repr(by_id)
+    assert ". The nearest labelled item is i" in repr(result.reasons(HELD))
     numbered = tupi.denoise(pd.Series(SCORES, index=np.arange(N) + 1000), VIEWS)
     assert numbered.reasons(1005).item == 1005
     for wrong, accepted in (

@@ -39,11 +39,12 @@ from tupi.embedding.anchors import MOST
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels, Values, relabel, subset
 from tupi.inputs.new_items import Known
+from tupi.judging.evidence import LEAST_CONFIRMED
 from tupi.methods.auto.answers import INITIAL, NEW, Answer, RegressionAnswer
 from tupi.methods.auto.design import suggest_first, suggest_next
 from tupi.methods.auto.fitting import fitted
 from tupi.methods.auto.fused import based_on
-from tupi.methods.auto.guard import LEAST_CONFIRMED, Blend
+from tupi.methods.auto.guard import Blend
 from tupi.methods.auto.items import Scale, scale_of
 from tupi.methods.auto.labelfree import LABEL_FREE, LabelFree, label_free
 from tupi.methods.auto.model import mixture_of, model_of

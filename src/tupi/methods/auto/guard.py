@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, expit, log_ndtr, log_softmax, ndtr
 
+from tupi.judging.evidence import LEAST_CONFIRMED
 from tupi.judging.gain import Gain
 
 CONFIRMED = 3.5  # log odds that labels belong to the items, before they are compared with anything
@@ -29,7 +30,6 @@ COST_OF_CHANGE = 12.5
 HALF_COST = 10  # labels with which half of that is taken off: ids go astray in files, seldom in a few answers typed in
 EXPECTED, EXPECTED_SD = 1.0, 0.25  # arctanh of the correlation of labels with predictions that did not see them
 WEAK, MOST = 0.05, 1.5  # share of problems in which any arctanh from 0 to this is as likely
-LEAST_CONFIRMED = 0.05  # below this probability labels are left aside
 LEAST = 0.5  # below this probability of a gain, predictions come back unchanged
 LEAST_OF_WEAK = 0.2  # the same where more than usual is wrong: a mean with such predictions mostly errs less than they
 LEAST_UNRELATED = 0.95  # the same where no view depends on the predictions: then only the labels speak for a gain

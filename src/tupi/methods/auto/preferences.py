@@ -25,6 +25,7 @@ from scipy.special import expit
 
 from tupi.embedding.relevance import evenly
 from tupi.methods.auto.process import JITTER, LogPrior, PriorProcess
+from tupi.runtime.computing import in_order, thread_count
 
 EXPECTED, ANSWERS = 0.1, 4.0  # share of wrong answers before any is seen, and as how many answers that counts
 ANSWERS_OF_OTHERS = 10.0  # as how many answers of a rater's own the share of all raters counts
@@ -339,13 +340,16 @@ def left_out_comparisons(found: PreferencePosterior, K: Array, judged: Positions
     u = D @ found.mode
     information = np.maximum(found.answers.information(u), 1e-12)
     noise, excess = 1 / information, found.answers.score(u) / information  # t - u
-    predicted = np.empty(len(judged))
-    for k, pair in enumerate(judged):
+
+    def without(pair: int) -> float:
         a, b = higher[pair], lower[pair]
         B = np.flatnonzero((higher == a) | (lower == a) | (higher == b) | (lower == b))
         first, second = higher[B], lower[B]
         rows = (covariance[first] - covariance[second]) / SCALE**2
         S = rows.take(first, axis=1) - rows.take(second, axis=1)  # S_BB
         inner = np.linalg.solve(np.diag(noise[B]) - S, excess[B])
-        predicted[k] = u[pair] - S[np.searchsorted(B, pair)] @ inner
-    return predicted * SCALE
+        return float(u[pair] - S[np.searchsorted(B, pair)] @ inner)
+
+    parts = np.array_split(judged, max(1, min(len(judged), thread_count())))
+    predicted = in_order(lambda some: np.array([without(pair) for pair in some]), parts)
+    return SCALE * np.concatenate([*predicted])

@@ -16,7 +16,8 @@ export class Gained extends EventTarget {
     const { ranking } = this;
     const method = ranking.look.method;
     if (ranking.decided || ranking.hasSteps() || !ranking.own || $("overview").hidden && $("explore").hidden) return this.draw();
-    const state = `${method}|${this.news.status.found}`;
+    const found = Math.max(this.news.status.found, ranking.shown.found ?? 0); // a ranking may be here before the news of it
+    const state = `${method}|${found}`;
     if (state === this.asked) return this.draw();
     this.asked = state;
     try {

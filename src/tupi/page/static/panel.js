@@ -5,6 +5,8 @@ import { $, capital, count, make, signed } from "./words.js";
 // Of answers about pairs it is known how often an item was the higher one.
 const words = (label, compared) => (compared ? `answers: ${label}` : `label ${label}`);
 
+const LOG_ODDS = "Parts of a probability do not add up, but those of its log odds do: 0 stands for a probability of 0.5, 1 for 0.73, 2 for 0.88, and −2 for 0.12.";
+
 export function panel(facts, ranking, items) {
   let shown = null;
 
@@ -12,18 +14,18 @@ export function panel(facts, ranking, items) {
     const rows = [
       ...(title && title !== name ? [[facts.id ?? "row", name]] : []),
       ...(group ? [[facts.group, group]] : []),
-      ...Object.entries(known),
       ["rank", `${count(ranking.initial.rank[item])} → ${count(ranking.shown.rank[item])}`],
       [scoreName(), [ranking.initial, ranking.shown].map(({ score }) => items.score(score[item], ranking)).join(" → ")],
       ...(items.turned(item, ranking) ? [["likeliest class", items.turned(item, ranking)]] : []),
       ["label", label ?? "none yet"],
+      ...Object.entries(known),
     ];
     return make("dl", {}, ...rows.flatMap(([term, value]) => [make("dt", {}, term), make("dd", {}, value)]));
   };
 
   const scoreName = () => {
     if (facts.classes) return `${facts.classes[ranking.look.column]}`;
-    return { ranking: "score", regression: "value" }[facts.task] ?? `probability of ${facts.positive}`;
+    return { ranking: "score", regression: "value" }[facts.task] ?? `probability of class ${facts.positive}`;
   };
 
   // A bar to the right for what raised an item, to the left for what lowered it.
@@ -35,7 +37,7 @@ export function panel(facts, ranking, items) {
       bar.style.left = amount < 0 ? `${50 - (50 * Math.abs(amount)) / most}%` : "50%";
       return make("tr", {}, make("th", { scope: "row" }, part), make("td", { ariaHidden: "true" }, make("span", { className: "track" }, bar)), make("td", {}, signed(amount, decimals)));
     });
-    const head = make("tr", {}, ...["part", "", unit].map((word) => make("th", { scope: "col" }, word)));
+    const head = make("tr", {}, ...["part", "", unit.replace(/ of class .*/, "")].map((word) => make("th", { scope: "col" }, word)));
     return make("table", { className: "parts" }, make("thead", {}, head), make("tbody", {}, ...rows));
   };
 
@@ -57,12 +59,13 @@ export function panel(facts, ranking, items) {
       const method = ranking.decided ? "A decision" : capital(ranking.look.method);
       return [...found, make("p", { className: "quiet" }, `${method} does not tell what moved single items here. Choose auto under Explore to see it.`)];
     }
-    const { sentence, pulls, decimals } = told.reasons;
+    const { sentence, pulls, decimals, unit } = told.reasons;
     found.push(make("p", {}, sentence), parts(told.reasons));
+    if (unit.startsWith("log odds")) found.push(make("p", { className: "quiet" }, LOG_ODDS));
     if (pulls.length) {
       found.push(make("h3", {}, "Labelled items that it was compared with"));
       found.push(make("p", { className: "quiet" }, "The pull of a labelled item says how far its label moved this item, up or down."));
-      found.push(others(pulls, (one) => `${words(one.label, told.reasons.compared)}, pull ${signed(one.pull, decimals)}`));
+      found.push(others(pulls, (one) => `${one.item === told.item && !told.reasons.compared ? "its own " : ""}${words(one.label, told.reasons.compared)}, pull ${signed(one.pull, decimals)}`));
     }
     return found;
   };
