@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
@@ -23,6 +24,9 @@ from tupi.page.answers import PairAnswer, Said, Told
 SIGNS = {"left": 1, "right": -1, "equal": 0}
 Votes = dict[tuple[int, int], int]
 MAX_VALUES, MAX_VALUE_PAIRS = 500, 2_000  # more comparisons say little more, and slow each judgement down
+# Items that the answers behind a result are about while people answer. Time grows with the cube of this number and
+# memory with its square, and more answers say little more: `benchmarks/latest.py` prints how little.
+MOST_LIVE = 400
 
 
 class Counted(ABC):
@@ -34,9 +38,12 @@ class Counted(ABC):
         How often each rater said what.
     n_decided : int
         How many pairs, or items, are known from the answers.
+    left_out : int
+        How many of them are not told here, see `latest`.
     """
 
     n_decided: int
+    left_out = 0
 
     def __init__(self, answers: Iterable[Said] = ()) -> None:
         self.verdicts: dict[str, Counter[str]] = defaultdict(Counter)
@@ -65,6 +72,10 @@ class Counted(ABC):
     @abstractmethod
     def _add(self, answer: Said) -> None:
         """Count one more answer."""
+
+    @abstractmethod
+    def latest(self, most: int) -> Self:
+        """Return what was first said most lately, about at most so many items; itself if that is everything."""
 
 
 class Tally(Counted):
@@ -111,6 +122,16 @@ class Tally(Counted):
         self.n_decided += bool(after) - bool(before)
         said[answer.rater] = sign
 
+    def latest(self, most: int) -> Self:
+        """Return the pairs that were first asked about most lately, of at most so many items; itself if that is all."""
+        pairs = _latest(self.votes, most)
+        if len(pairs) == len(self.votes):
+            return self
+        other = copy(self)
+        other.votes = {pair: self.votes[pair] for pair in pairs}
+        other.left_out = self.n_decided - sum(1 for vote in other.votes.values() if vote)
+        return other
+
 
 class ItemTally(Counted):
     """Answers about single items.
@@ -140,6 +161,28 @@ class ItemTally(Counted):
         else:
             self.said.setdefault(answer.item, {})[answer.rater] = answer.value
 
+    def latest(self, most: int) -> Self:
+        """Return the items that were first asked about most lately, at most so many; itself if that is all."""
+        items = _latest({(item,): None for item in self.said}, most)
+        if len(items) == len(self.said):
+            return self
+        other = copy(self)
+        other.said = {item: self.said[item] for (item,) in items}
+        other.left_out = len(self.said) - len(items)
+        return other
+
+
+def _latest(asked: dict[Any, Any], most: int) -> list[Any]:
+    """Return the last of what was asked, each thing the items that it is about, of at most so many items in all."""
+    items: set[int] = set()
+    found = []
+    for one in reversed(asked):
+        items.update(one)
+        if len(items) > most:
+            break
+        found.append(one)
+    return found[::-1]
+
 
 @dataclass(frozen=True, eq=False)
 class Knowledge:
@@ -158,9 +201,11 @@ class Knowledge:
     n_values : int
         How many values these come from.
     n_answers : int
-        How many pairs the answers rank; none if these are about single items.
+        How many pairs the answers rank, those that are left out included; none if these are about single items.
     words : str
         Where the labels come from, as counts.
+    left_out : int
+        How many answers there are beside those in ``labels``.
     """
 
     labels: Labels | None
@@ -169,6 +214,7 @@ class Knowledge:
     words: str = "no labels"
     implied: Pairs | None = None
     n_values: int = 0
+    left_out: int = 0
 
 
 NOTHING = Knowledge(None)
@@ -180,9 +226,9 @@ def known_from(
     """Return what is known from labels that were given and from answers about pairs, which are within groups."""
     tally = answers if isinstance(answers, Tally) else Tally(answers)
     pairs = as_pairs(tally.votes)
-    n_answers = 0 if pairs is None else len(pairs.higher)
+    n_answers = tally.left_out + (0 if pairs is None else len(pairs.higher))
     words = [] if given is None else [counted(given)]
-    words += [amount(n_answers, "answer")] if n_answers else []
+    words += [_answers(n_answers, tally.left_out)] if n_answers else []
     judges = as_pairs({pair: vote for pair, vote in tally.votes.items() if pair not in tally.chosen})
     labels = pairs if given is None else merge(given, tally.votes, random_state)
     implied, n_values = None, 0
@@ -193,25 +239,32 @@ def known_from(
         judges, implied = (
             None if one is None else replace(one, groups=groups.numbers[one.higher]) for one in (judges, implied)
         )
-    return Knowledge(labels, judges, n_answers, " and ".join(words) or NOTHING.words, implied, n_values)
+    said = " and ".join(words) or NOTHING.words
+    return Knowledge(labels, judges, n_answers, said, implied, n_values, tally.left_out)
 
 
-def known_of_items(given: Values | None, answered: Mapping[int, Any]) -> Knowledge:
+def known_of_items(given: Values | None, answered: Mapping[int, Any], left_out: int = 0) -> Knowledge:
     """Return what is known from labels that were given and from answers about single items, which take their place.
 
-    Items that are asked about are drawn at random, so all of these labels may judge, as any others.
+    Items that are asked about are drawn at random, so all of these labels may judge, as any others. ``left_out`` says
+    how many more items there are answers about.
     """
     if not answered:
         return NOTHING if given is None else Knowledge(given, words=counted(given))
     index = np.fromiter(answered, np.int64, len(answered))
     values = np.array([*answered.values()])
-    words = [amount(len(index), "answer")]
+    words = [_answers(len(index) + left_out, left_out)]
     if given is not None:
         old = ~np.isin(given.index, index)
         index, values = np.concatenate([given.index[old], index]), np.concatenate([given.values[old], values])
         words.insert(0, counted(given))
     labels = Values(index, values)
-    return Knowledge(labels if ranks_something(labels) else None, words=" and ".join(words))
+    return Knowledge(labels if ranks_something(labels) else None, words=" and ".join(words), left_out=left_out)
+
+
+def _answers(count: int, left_out: int) -> str:
+    """Return in words how many answers there are, and how many of them count here."""
+    return f"the latest {count - left_out:,} of {amount(count, 'answer')}" if left_out else amount(count, "answer")
 
 
 def thinned(known: Knowledge, most: int, random_state: int = 0) -> Knowledge:

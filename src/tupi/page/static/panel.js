@@ -6,7 +6,7 @@ import { $, capital, count, make, signed } from "./words.js";
 const words = (label, compared) => (compared ? `answers: ${label}` : `label ${label}`);
 
 export function panel(facts, ranking, items) {
-  let shown = null;
+  let turn = 0; // counts what was opened: what is told of an item that was opened before is no longer wanted
 
   const about = ({ item, name, title, group, facts: known, label }) => {
     const rows = [
@@ -79,7 +79,8 @@ export function panel(facts, ranking, items) {
 
   // Shows an item; whoever closes it is back where they were.
   const open = async (item) => {
-    shown = item;
+    turn += 1;
+    const mine = turn;
     $("item-title").textContent = items.title(item);
     if (!$("item").open) {
       $("item-body").replaceChildren(make("p", { className: "quiet" }, "Looking…"));
@@ -88,10 +89,11 @@ export function panel(facts, ranking, items) {
     $("item-title").focus();
     try {
       const told = await getJSON(`/api/item/${item}?${new URLSearchParams({ method: ranking.look.method })}`);
-      if (shown === item) fill(told);
+      if (mine !== turn) return;
+      fill(told);
       $("item").scrollTop = 0;
     } catch (problem) {
-      if (shown === item) $("item-body").replaceChildren(make("p", { className: "error" }, problem.message));
+      if (mine === turn) $("item-body").replaceChildren(make("p", { className: "error" }, problem.message));
     }
   };
 
