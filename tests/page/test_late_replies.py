@@ -137,20 +137,21 @@ def test_a_decision_that_nobody_waits_for_any_more(person: Person) -> None:
 
 
 def test_what_views_of_another_method_are_worth(person: Person) -> None:
-    person.go("explore")
     person.settle()
     page = person.page
+    table = "document.getElementById('views-table').textContent"
     page.wait_for_selector("#views-table tbody tr")
     held = Held(person, r"/api/views\?.*worth=1")
     page.evaluate("document.getElementById('find-worth').click()")
     held.wait()
+    person.go("explore")
+    of_auto = page.evaluate(table)
     page.select_option("#method", "ridge")
     person.until("document.querySelector('#explore .gained h3')?.textContent === 'What ridge gained'")
-    page.wait_for_selector("#views-table tbody tr")
-    page.wait_for_timeout(500)
-    shown = person.text("#views-table")
+    person.until(f"before => {table} !== before", of_auto)
+    shown = page.evaluate(table)
     held.let_go()
-    assert person.text("#views-table") == shown
+    assert page.evaluate(table) == shown
     assert page.evaluate("document.getElementById('worth-state').textContent") == ""
 
 
@@ -176,7 +177,7 @@ def test_agreement_does_not_hide_a_decision(person: Person) -> None:
     person.go("explore")
     # The server forgot the steps, which it may.
     kept: list[Any] = []
-    page.route(re.compile(r"/api/scores\?"), kept.append, times=1)
+    page.route(re.compile(r"/api/scores\?"), lambda route: kept.append(route), times=1)
     answer(person, "one")
     while not kept:
         page.wait_for_timeout(30)
