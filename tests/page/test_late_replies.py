@@ -207,3 +207,71 @@ def test_the_question_of_whoever_answered_before(person: Person) -> None:
     assert person.text("#saved").startswith("Saved: 0 answers of yours")
     person.answer("ArrowRight")
     assert person.saved() == 1
+
+
+def test_agreement_with_older_labels(person: Person) -> None:
+    person.by_hand()
+    page = person.page
+    words = person.text("#explore-words")
+    assert "pairwise accuracy is" in words
+    seen: list[str] = []
+
+    def reply_with_older(route: Any) -> None:
+        seen.append(route.request.url)
+        route.fulfill(json={"labels": 0, "accuracy": [0.0] * 31})
+
+    page.route(re.compile(r"/api/scores\?"), reply_with_older, times=1)
+    answer(person, "one")
+    while not seen:
+        page.wait_for_timeout(30)
+    page.wait_for_timeout(100)
+    assert "pairwise accuracy is 0.0%" not in person.text("#explore-words")
+
+
+def test_a_question_that_cannot_be_had_after_its_answer(person: Person) -> None:
+    person.go("teach")
+    person.pair()
+    person.go("overview")
+    kept: list[Any] = []
+    page = person.page
+    page.route(re.compile(r"/api/question"), lambda route: kept.append(route), times=1)
+    person.go("teach")
+    while not kept:
+        page.wait_for_timeout(30)
+    person.answer("ArrowLeft")
+    kept[0].abort()
+    page.wait_for_timeout(300)
+    assert page.evaluate("document.getElementById('pair-words').textContent") == ""
+    assert person.saved() == 1
+    person.problems.clear()  # the browser tells of the request that failed
+
+
+def test_what_one_window_saved_is_not_forgotten_for_another(person: Person) -> None:
+    person.go("teach")
+    person.pair()
+    held = Held(person, r"/api/answer$")
+    person.page.keyboard.press("ArrowLeft")
+    held.wait()
+    unsent = json.dumps({"path": "/api/answer", "words": {"key": "of another window"}})
+    person.page.evaluate("words => localStorage.setItem('tupi-unsent', words)", unsent)
+    held.let_go()
+    assert person.saved() == 1
+    assert person.page.evaluate("localStorage.getItem('tupi-unsent')") == unsent
+
+
+def test_a_gain_that_cannot_be_had_does_not_hide_a_later_one(person: Person) -> None:
+    page = person.page
+    kept: list[Any] = []
+    page.route(re.compile(r"/api/found\?"), lambda route: kept.append(route), times=2)
+    person.go("explore")
+    person.settle()
+    while not kept:
+        page.wait_for_timeout(30)
+    page.select_option("#method", "ridge")
+    while len(kept) < 2:
+        page.wait_for_timeout(30)
+    kept[0].abort()
+    page.wait_for_timeout(100)
+    kept[1].continue_()
+    person.until("document.querySelector('#explore .gained h3')?.textContent === 'What ridge gained'")
+    person.problems.clear()  # the browser tells of the request that failed
