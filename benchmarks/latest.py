@@ -3,7 +3,8 @@
     python -m benchmarks.latest [--n 1800] [--answers 800]
 
 Answers are about pairs drawn at random, and one in ten is wrong. The page fits to as many of the latest ones as are
-about `tupi.page.knowledge.MOST_LIVE` items. The accuracy is that of `auto` on pairs of all items.
+about `tupi.page.knowledge.MOST_LIVE` items. The accuracy is that of `auto` on pairs of all items. The memory is that of
+the process with the latest fit (Linux only).
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ def main() -> None:
         seconds = time.perf_counter() - began
         items = len(np.unique([known.labels.higher, known.labels.lower]))
         told = f"{known.words}, about {items} items"
-        print(f"{told:45s} accuracy {accuracy(result.predictions):.1%}, {seconds:5.1f} s")
+        size = int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
+        print(f"{told:45s} accuracy {accuracy(result.predictions):.1%}, {seconds:5.1f} s, {size:4.0f} MB")
 
 
 if __name__ == "__main__":
