@@ -15,6 +15,7 @@ from itertools import chain
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tupi.inputs.groups import Groups, pairs_within
 from tupi.inputs.labels import Labels, Pairs, Values, entries, ranks_something
@@ -23,6 +24,7 @@ from tupi.page.answers import PairAnswer, Said, Told
 
 SIGNS = {"left": 1, "right": -1, "equal": 0}
 Votes = dict[tuple[int, int], int]
+Table = NDArray[np.int64]  # of shape (3, k): the lower and the higher position of pairs, and their votes
 MAX_VALUES, MAX_VALUE_PAIRS = 500, 2_000  # more comparisons say little more, and slow each judgement down
 # Items that the answers behind a result are about while people answer. Time grows with the cube of this number and
 # memory with its square, and more answers say little more: `benchmarks/latest.py` prints how little.
@@ -225,12 +227,13 @@ def known_from(
 ) -> Knowledge:
     """Return what is known from labels that were given and from answers about pairs, which are within groups."""
     tally = answers if isinstance(answers, Tally) else Tally(answers)
-    pairs = as_pairs(tally.votes)
+    table = _table(tally.votes)
+    pairs = _ranked(table)
     n_answers = tally.left_out + (0 if pairs is None else len(pairs.higher))
     words = [] if given is None else [counted(given)]
     words += [_answers(n_answers, tally.left_out)] if n_answers else []
-    judges = as_pairs({pair: vote for pair, vote in tally.votes.items() if pair not in tally.chosen})
-    labels = pairs if given is None else merge(given, tally.votes, random_state)
+    judges = _ranked(table[:, np.array([pair not in tally.chosen for pair in tally.votes], dtype=bool)])
+    labels = pairs if given is None else _merged(given, table, random_state)
     implied, n_values = None, 0
     if isinstance(given, Values) and n_answers:
         implied, n_values = value_pairs(given, random_state), len(given.index)
@@ -285,11 +288,7 @@ def thinned(known: Knowledge, most: int, random_state: int = 0) -> Knowledge:
 
 def as_pairs(votes: Votes) -> Pairs | None:
     """Return what the majority says; pairs without a majority, and those said to be equal, are left out."""
-    decided = [(i, j) if vote > 0 else (j, i) for (i, j), vote in votes.items() if vote]
-    if not decided:
-        return None
-    flat = np.fromiter(chain.from_iterable(decided), np.int64, 2 * len(decided))
-    return Pairs(flat[::2].copy(), flat[1::2].copy())
+    return _ranked(_table(votes))
 
 
 def merge(known: Labels | None, votes: Votes, random_state: int = 0) -> Labels | None:
@@ -298,17 +297,42 @@ def merge(known: Labels | None, votes: Votes, random_state: int = 0) -> Labels |
     Known values become comparisons, since values and comparisons cannot be told to a method at once; of many, some are
     drawn. A comparison from the file has one vote, like a rater.
     """
-    answered = as_pairs(votes)
-    if known is None or answered is None:
-        return answered if known is None else known
+    return as_pairs(votes) if known is None else _merged(known, _table(votes), random_state)
+
+
+def _table(votes: Votes) -> Table:
+    """Return pairs and their votes as three rows: this is asked at every answer, and there may be thousands."""
+    ends = np.fromiter(chain.from_iterable(votes), np.int64, 2 * len(votes)).reshape(-1, 2)
+    return np.vstack([ends.T, np.fromiter(votes.values(), np.int64, len(votes))])
+
+
+def _ranked(table: Table) -> Pairs | None:
+    first, second, vote = table[:, table[2] != 0]
+    if not len(vote):
+        return None
+    return Pairs(np.where(vote > 0, first, second), np.where(vote > 0, second, first))
+
+
+def _merged(known: Labels, table: Table, random_state: int) -> Labels:
+    if not table[2].any():
+        return known
     pairs = value_pairs(known, random_state) if isinstance(known, Values) else known
-    together: Votes = defaultdict(int, votes)
-    for i, j in {(int(i), int(j)) for i, j in zip(pairs.higher, pairs.lower, strict=True)}:
-        together[min(i, j), max(i, j)] += 1 if i < j else -1
-    return as_pairs(together)
+    both = np.hstack([table, _one_vote_each(pairs)])
+    n = int(both[:2].max()) + 1
+    _, at, place = np.unique(both[0] * n + both[1], return_index=True, return_inverse=True)
+    votes = np.bincount(place, weights=both[2]).astype(np.int64)
+    order = np.argsort(at)  # as they came: answers first
+    found = _ranked(np.vstack([both[:2, at], votes])[:, order])
+    return known if found is None else found
 
 
 @lru_cache(maxsize=2)  # asked at every answer, about the same labels
+def _one_vote_each(pairs: Pairs) -> Table:
+    ends = np.unique(np.vstack([pairs.higher, pairs.lower]), axis=1)  # what stands there twice counts once
+    return np.vstack([np.sort(ends, axis=0), np.where(ends[0] < ends[1], 1, -1)])
+
+
+@lru_cache(maxsize=2)
 def value_pairs(values: Values, random_state: int = 0) -> Pairs:
     """Return the comparisons that known values imply."""
     rng = np.random.default_rng(random_state)
