@@ -6,6 +6,10 @@ Each person opens the page, follows its events, answers a question about every t
 another setting about every ten. Times are those of a client: of an answer until the reply that it is saved came with
 the next question, and of a first frame from the request for a ranking until its first step came. ``--answers`` begins
 with so many answers in the file. The exit code is 1 if a target is missed.
+
+Memory is flat if nothing grows once the page has all that it keeps on purpose. That is bounded, and all of it is there
+when nearly all positions of the sliders have been computed to their last step, and the answers are about more items
+than methods are fitted to while people answer (`tupi.page.knowledge.MOST_LIVE`). What is printed says when that was.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -27,12 +31,15 @@ import httpx
 import numpy as np
 
 from benchmarks.page import serve, write_files
+from tupi.page.knowledge import MOST_LIVE
+from tupi.page.trails import MEMORY
 
 THINKING = 2.0  # mean seconds that a person looks at a question
 LOOKING = 10.0  # mean seconds between two moves of a slider
 WARM = 15.0  # seconds before memory is first looked at
 LIMITS = {"answer": 500.0, "first frame": 1000.0}  # milliseconds that 99 of 100 must stay below
-GROWTH = 0.10  # of the memory
+GROWTH = 0.10  # of the memory, once the page has all that it keeps
+NEARLY = 0.95  # of all steps: the last few settings are a matter of luck
 FIRST = ["/", "/static/main.js", "/api/facts", "/api/ids", "/api/initial", "/api/figures", "/api/status", "/api/found"]
 
 
@@ -43,6 +50,18 @@ class Seen:
     times: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in LIMITS})
     errors: list[str] = field(default_factory=list)
     saved: set[str] = field(default_factory=set)
+    items: set[int] = field(default_factory=set)  # that there are answers about
+    memory: list[Memory] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What the server holds at some moment: seconds since the beginning, bytes, and what it keeps on purpose."""
+
+    seconds: float
+    size: int
+    steps: int
+    items: int
 
 
 class Person:
@@ -82,6 +101,7 @@ class Person:
                 return
             self.seen.times["answer"].append(1000 * (time.monotonic() - began))
             self.seen.saved.add(key)
+            self.seen.items.update(pair.values())
             question = response.json()["question"]
 
     async def look(self, end: float) -> None:
@@ -112,9 +132,9 @@ class Person:
                     return
 
 
-async def crowd(address: str, people: int, seconds: float) -> tuple[Seen, list[int]]:
-    """Let people use the page; return what they saw, and the server's memory from time to time."""
-    parts, seen, memory = urlsplit(address), Seen(), list[int]()
+async def crowd(address: str, people: int, seconds: float, seen: Seen) -> int:
+    """Let people use the page, and note what they see; return how many steps all positions of the sliders have."""
+    parts = urlsplit(address)
     headers = {"X-Tupi-Token": parse_qs(parts.query)["token"][0]}
     limits = httpx.Limits(max_connections=None)
     async with httpx.AsyncClient(
@@ -124,20 +144,22 @@ async def crowd(address: str, people: int, seconds: float) -> tuple[Seen, list[i
         # Views are embedded when somebody first looks at a method that needs it: that is not what is measured here.
         first = {"method": "tupi", "kernel": "gaussian", "lam": 0.3, "sigma_w2": 0.1, "t": 1, "client": "first"}
         await client.get("/api/path", params=first)
-        end = time.monotonic() + seconds
+        begin = time.monotonic()
+        end = begin + seconds
 
         async def look_at_memory() -> None:
             await asyncio.sleep(min(WARM, seconds / 4))
-            while time.monotonic() < end:
-                memory.append((await client.get("/api/status")).status_code and _resident())
-                await asyncio.sleep(max(1.0, seconds / 20))
+            while (now := time.monotonic()) < end:
+                steps = (await client.get("/api/status")).json()["steps"]
+                seen.memory.append(Memory(now - begin, _resident(), steps, len(seen.items)))
+                await asyncio.sleep(max(1.0, seconds / 60))
 
         watching = asyncio.create_task(look_at_memory())
         async with asyncio.TaskGroup() as group:
             for k in range(people):
                 group.create_task(Person(k, client, seen, facts).use(end))
         await watching
-    return seen, memory
+    return len(facts["lams"]) * len(facts["sigma_w2s"]) * (facts["last"] + 1)
 
 
 SERVER: list[subprocess.Popen[str]] = []
@@ -149,15 +171,37 @@ def _resident() -> int:
     return int(pages) * 4096
 
 
-def seed_answers(path: Path, n: int, count: int) -> None:
-    """Write so many answers by earlier people."""
-    rng = np.random.default_rng(0)
+def seed_answers(path: Path, n: int, count: int) -> set[int]:
+    """Write so many answers by earlier people; return the items that they are about."""
+    rng, items = np.random.default_rng(0), set[int]()
     lines = [{"tupi": "answers", "format": 1, "items": n, "by": "row"}]
     for k in range(count):
         left, right = (int(item) for item in rng.choice(n, 2, replace=False))
         words = {"key": f"old {k}", "rater": f"earlier {k % 30}", "left": left, "right": right, "answer": "left"}
         lines.append(words | {"drawn": "random" if k % 2 else "chosen"})
+        items |= {left, right}
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return items
+
+
+def judge_memory(memory: list[Memory], steps: int, n: int) -> bool:
+    """Print how memory went, and return whether it is flat once the page has all that it keeps."""
+    for one in memory[:: max(1, len(memory) // 8)]:
+        kept = f"{one.steps:,} of {steps:,} steps, answers about {one.items:,} items"
+        print(f"  after {one.seconds:3.0f} s {one.size / 1e6:4.0f} MB: {kept}")
+    full = [one for one in memory if one.steps >= NEARLY * steps and one.items > MOST_LIVE]
+    if not full:
+        print("memory: not all that the page keeps was there; run it for longer")
+        return False
+    first, last = full[0], full[-1]
+    growth = last.size / first.size - 1
+    print(
+        f"all that is kept was there after {first.seconds:.0f} s: {steps * n * 4 / 1e6:.0f} MB of steps (at most "
+        f"{MEMORY / 1e6:.0f} MB are kept), and fits to the latest answers about {MOST_LIVE} items"
+    )
+    verdict = "ok" if growth <= GROWTH else "GROWS"
+    print(f"memory {first.size / 1e6:.0f} MB to {last.size / 1e6:.0f} MB since then: {100 * growth:+.1f}%: {verdict}")
+    return growth <= GROWTH
 
 
 def main() -> int:
@@ -171,12 +215,13 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         words = write_files(folder, given.n)
+        seen = Seen()
         if given.answers:
-            seed_answers(folder / "answers.jsonl", given.n, given.answers)
+            seen.items |= seed_answers(folder / "answers.jsonl", given.n, given.answers)
         process, address = serve(folder, words)
         SERVER[:] = [process]
         try:
-            seen, memory = asyncio.run(crowd(address, given.people, given.seconds))
+            steps = asyncio.run(crowd(address, given.people, given.seconds, seen))
         finally:
             process.send_signal(signal.SIGINT)
             process.wait(30)
@@ -193,11 +238,9 @@ def main() -> int:
         good &= bool(most <= limit)
         verdict = "ok" if most <= limit else "TOO SLOW"
         print(f"{kind:12s} {len(seen.times[kind]):5d} times: p50 {middle:5.0f} ms, p99 {most:5.0f} ms: {verdict}")
-    growth = memory[-1] / memory[0] - 1
-    good &= growth <= GROWTH
-    between = ", ".join(f"{size / 1e6:.0f}" for size in memory[:: max(1, len(memory) // 6)])
-    print(f"memory {memory[0] / 1e6:.0f} MB to {memory[-1] / 1e6:.0f} MB: {100 * growth:+.1f}% ({between} on the way)")
+    good &= judge_memory(seen.memory, steps, given.n)
     if given.json is not None:
+        memory = [asdict(one) for one in seen.memory]
         given.json.write_text(json.dumps({"figures": figures, "errors": len(seen.errors), "memory": memory}) + "\n")
     return 0 if good else 1
 

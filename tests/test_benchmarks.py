@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from benchmarks import new_items
 from benchmarks.gradients import REFERENCE, SETTING, Subject, gradient_step, plain_read, sweep
+from benchmarks.load import Memory, judge_memory
 from benchmarks.measure import Contestant, Figure, Times, memory, side_by_side
 from benchmarks.speed_page import BEGIN, END, rewrite, table
 from benchmarks.workload import N_VIEWS, make, write
 
+from tupi.page.knowledge import MOST_LIVE
 from tupi.runtime.computing import thread_count
 
 MACHINE = {"cpu": "a", "cores": 2, "threads": 2, "load": 0.1, "python": "3", "numpy": "2", "numba": "0", "tupi": "0"}
@@ -110,3 +112,26 @@ def test_the_load_finds_the_page_as_it_is():
     found = subprocess.run([sys.executable, *words], cwd=root, capture_output=True, text=True, timeout=300, check=False)
     assert re.search(r"\d+ answers called saved, 0 lost; 0 errors", found.stdout), found.stdout + found.stderr
     assert "first frame" in found.stdout
+
+
+def test_memory_is_judged_from_when_all_is_there_that_is_kept(capsys):
+    def sizes(*megabytes):
+        kept = [(50, 10), (100, 10), (100, MOST_LIVE + 1), (100, MOST_LIVE + 1)]  # steps, and items with answers
+        return [Memory(k, 10**6 * size, *more) for k, (size, more) in enumerate(zip(megabytes, kept, strict=True))]
+
+    assert judge_memory(sizes(400, 450, 500, 549), 100, 1000)
+    assert "all that is kept was there after 2 s" in capsys.readouterr().out
+    assert not judge_memory(sizes(400, 450, 500, 551), 100, 1000)
+    assert "memory 500 MB to 551 MB since then: +10.2%: GROWS" in capsys.readouterr().out
+    assert not judge_memory(sizes(400, 450, 500, 500)[:2], 100, 1000)
+    assert "run it for longer" in capsys.readouterr().out
+
+
+def test_what_the_latest_answers_tell_is_measured():
+    words = ["-m", "benchmarks.latest", "--n", "120", "--answers", "40"]
+    root = Path(__file__).parents[1]
+    found = subprocess.run([sys.executable, *words], cwd=root, capture_output=True, text=True, timeout=300, check=True)
+    lines = found.stdout.splitlines()
+    assert re.fullmatch(r"120 items, scores as they came in: accuracy \d\d\.\d%", lines[0])
+    assert len(lines) == 6
+    assert lines[-1].startswith("40 answers, about ")

@@ -320,6 +320,20 @@ def test_explore_follows_the_answers(browser: Any, tmp_path: Path) -> None:
     served.stop()
 
 
+def test_an_agreement_that_is_always_the_same_has_a_narrow_axis(person: Person) -> None:
+    person.by_hand()
+    page = person.page
+    page.wait_for_selector("#plot-accuracy .main-svg")
+    labels = int(page.evaluate("document.body.dataset.labels"))
+    page.route("**/api/scores*", lambda route: route.fulfill(json={"labels": labels + 1, "accuracy": [1.0] * 31}))
+    person.go("teach")
+    person.answer_rightly(1)
+    person.go("explore")
+    drawn = "(({ data, layout }) => [...new Set(data[0].y), ...layout.yaxis.range])"
+    person.until(f"{drawn}(document.getElementById('plot-accuracy')).length === 3")
+    assert page.evaluate(f"{drawn}(document.getElementById('plot-accuracy'))") == [1, 0.95, 1.05]
+
+
 def test_teach_by_keys_and_mouse_with_undo_and_reload(person: Person, served: Served) -> None:
     page = person.page
     person.go("teach")

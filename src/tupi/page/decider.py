@@ -7,6 +7,7 @@ import tempfile
 import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from tupi.runtime.errors import InputError
 from tupi.runtime.json_values import plain
 
 LABELS_FILE = "labels.csv"
+STOPPED = "Stopped."
 Maker = Callable[[], bytes]
 
 
@@ -49,20 +51,24 @@ class Plan:
         The labels that it may use, and those that judge it.
     use : str
         Where they come from: "both", "answers", "file", or "none".
+    answers : int
+        How many answers there were by then.
     """
 
     method: str
     params: dict[str, Any]
     known: Knowledge
     use: str
+    answers: int = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """A plan and what came of it."""
+    """A plan and what came of it; decisions are numbered from 1."""
 
     plan: Plan
     result: Denoised
+    number: int
 
 
 def plan_for(choice: str, use: str, known: Knowledge, look: Look, base: Tupi) -> Plan:
@@ -100,69 +106,83 @@ class Decider:
         self._prepared = prepared
         self._source, self._names, self._signal = source, names, signal
         self._lock = threading.Lock()
-        self._plan: Plan | None = None
-        self._stop = False
+        self._plan: Plan | None = None  # the next one
+        self._current: Plan | None = None  # the one that runs
+        self._given_up: Plan | None = None
         self.running, self.doing, self.error = False, "", ""
         self.decision: Decision | None = None
-        self.number = 0  # of decisions so far
         self._lane = Lane("decide", self._next)
 
     def close(self) -> None:
         """End the thread."""
-        self._stop = True
+        self.stop()
         self._lane.close()
+
+    @property
+    def number(self) -> int:
+        """How many decisions there were so far."""
+        decision = self.decision
+        return 0 if decision is None else decision.number
 
     def start(self, plan: Plan) -> None:
         """Run a plan, after the one that runs now."""
         with self._lock:
-            self._plan, self.running, self.error, self._stop = plan, True, "", False
+            self._plan, self.running, self.error = plan, True, ""
         self._say("Starting")
         self._lane.wake()
 
     def stop(self) -> None:
-        """Give up what runs, as soon as its next step is done."""
+        """Give up what runs, as soon as its next step is done, and what was to run after it."""
         with self._lock:
-            self._stop = True
+            waited, self._plan, self._given_up = self._plan, None, self._current
+            if waited is not None and self._current is None:
+                self.running, self.error = False, STOPPED
+        self._signal.changed()
 
     def _next(self) -> Piece | None:
         with self._lock:
-            plan, self._plan = self._plan, None
-        return None if plan is None else lambda: self._run(plan)
+            self._current, self._plan = self._plan, None
+            if self._current is None:
+                return None
+            self.error = ""  # of an earlier plan, which may have failed after this one was asked for
+            return partial(self._run, self._current)
 
     def _run(self, plan: Plan) -> None:
         try:
             method = make_method(plan.method, plan.params)
             metric = self._source.asked(plan.known.labels)
-            result = decided(self._prepared, method, plan.known, self._watch, self._say, metric)
-            if self._stop:
-                self.error = "Stopped."
+            result = decided(self._prepared, method, plan.known, partial(self._watch, plan), self._say, metric)
+            if self._given_up is plan:
+                self.error = STOPPED
             else:
-                self.decision, self.number = Decision(plan, result), self.number + 1
+                self.decision = Decision(plan, result, self.number + 1)
         except Exception as problem:
             self.error = in_words(problem)
             if not isinstance(problem, InputError):
                 raise
         finally:
             with self._lock:
-                self.running = self._plan is not None
+                self._current, self.running = None, self._plan is not None
             self._say("")
 
     def _say(self, sentence: str) -> None:
         self.doing = sentence
         self._signal.changed()
 
-    def _watch(self, step: Step) -> bool:
+    def _watch(self, plan: Plan, step: Step) -> bool:
         self.doing = f"Denoising: step {step.t}"
         self._signal.changed()
-        return self._stop
+        return self._given_up is plan
 
     def facts(self) -> dict[str, Any] | None:
         """Return what to show of the latest decision."""
-        if self.decision is None:
+        decision = self.decision  # a later one may take its place meanwhile
+        if decision is None:
             return None
-        plan, result = self.decision.plan, self.decision.result
+        plan, result = decision.plan, decision.result
         return {
-            "number": self.number,
+            "number": decision.number,
+            "answers": plan.answers,
             "method": result.method,
             "asked": plan.method,
             "use": plan.use,
@@ -173,43 +193,44 @@ class Decider:
             "evidence": None if result.evidence is None else facts_of(result.evidence),
             "notes": list(result.notes),
             "params": plain(result.params),
-            "downloads": self.downloads(),
-            "python": self._python(),
-            "command": self._command(),
+            "downloads": list(self._makers(decision)),
+            "python": self._python(plan),
+            "command": self._command(plan),
         }
 
     def downloads(self) -> list[str]:
         """Return the names of the files to take away."""
-        return list(self._makers())
+        return list(self._makers(self.decision))
 
     def download(self, name: str) -> bytes:
         """Return a file to take away."""
-        makers = self._makers()
+        makers = self._makers(self.decision)
         if name not in makers:
             raise InputError(
                 f"file: found {name[:40]!r}; accepted: {', '.join(makers) or 'nothing before a decision'}."
             )
         return makers[name]()
 
-    def _makers(self) -> dict[str, Maker]:
-        if self.decision is None:
+    def _makers(self, decision: Decision | None) -> dict[str, Maker]:
+        if decision is None:
             return {}
-        plan, result = self.decision.plan, self.decision.result
+        plan, result = decision.plan, decision.result
         makers: dict[str, Maker] = {"better.csv": lambda: _written(lambda path: write_result(result, path), ".csv")}
         if (labels := plan.known.labels) is not None:
             known = labels_table(labels, self._names, result)
             makers[LABELS_FILE] = lambda: _written(lambda path: write_table(known, path), ".csv")
         return makers | {
-            "settings.json": lambda: json.dumps(self._settings(), indent=2, allow_nan=False).encode() + b"\n",
-            "report.html": lambda: render(result, [("command", self._command())]).encode("utf-8", "backslashreplace"),
+            "settings.json": lambda: json.dumps(self._settings(decision), indent=2, allow_nan=False).encode() + b"\n",
+            "report.html": lambda: render(result, [("command", self._command(plan))]).encode(
+                "utf-8", "backslashreplace"
+            ),
             "run.npz": lambda: _written(result.save, ".npz"),
-            "repeat.py": lambda: self._python().encode(),
-            "repeat.sh": lambda: self._command().encode() + b"\n",
+            "repeat.py": lambda: self._python(plan).encode(),
+            "repeat.sh": lambda: self._command(plan).encode() + b"\n",
         }
 
-    def _settings(self) -> dict[str, Any]:
-        assert self.decision is not None
-        plan, result = self.decision.plan, self.decision.result
+    def _settings(self, decision: Decision) -> dict[str, Any]:
+        plan, result = decision.plan, decision.result
         return {
             "method": plan.method,
             "set": plain(plan.params),
@@ -219,24 +240,20 @@ class Decider:
             "chosen": {"method": result.method, "params": plain(result.params)},
         }
 
-    def _labels_path(self) -> str | None:
-        assert self.decision is not None
-        plan = self.decision.plan
+    def _labels_path(self, plan: Plan) -> str | None:
         if plan.known.labels is None:
             return None
         original = None if self._source.origin is None else self._source.origin.labels
         return original if plan.use == "file" and original is not None else LABELS_FILE
 
-    def _python(self) -> str:
-        assert self.decision is not None
-        plan = self.decision.plan
-        return self._source.python(self._labels_path(), plan.method, plan.params, self._source.asked(plan.known.labels))
+    def _python(self, plan: Plan) -> str:
+        return self._source.python(
+            self._labels_path(plan), plan.method, plan.params, self._source.asked(plan.known.labels)
+        )
 
-    def _command(self) -> str:
-        assert self.decision is not None
-        plan = self.decision.plan
+    def _command(self, plan: Plan) -> str:
         return self._source.command(
-            self._labels_path(), plan.method, plan.params, self._source.asked(plan.known.labels)
+            self._labels_path(plan), plan.method, plan.params, self._source.asked(plan.known.labels)
         )
 
 

@@ -65,7 +65,7 @@ class Explorer:
         self._looks: OrderedDict[str, Look] = OrderedDict()
         self._since: dict[str, float] = {}  # when each client came to look at it
         self._mapped: Look | None = None  # the look whose map of settings somebody saw last
-        self._known = NOTHING
+        self._known = self._live = NOTHING
         self._among: tuple[NDArray[np.int64], Labels] | None = None  # the labelled items, and labels by their places
         self._labels_version = 0
         self._states: dict[Any, str] = {}  # of engines: "waiting", "computing", "ready", or what went wrong
@@ -96,10 +96,10 @@ class Explorer:
         self.doing = sentence
         self.signal.changed()
 
-    def set_known(self, known: Knowledge) -> None:
-        """Judge by other labels from now on."""
+    def set_known(self, known: Knowledge, live: Knowledge | None = None) -> None:
+        """Judge steps by other labels from now on, and fit methods to them, or to some of them (``live``)."""
         with self._lock:
-            self._known, self._labels_version = known, self._labels_version + 1
+            self._known, self._live, self._labels_version = known, live or known, self._labels_version + 1
             self._among = None if known.labels is None else _among_labelled(known.labels)
             self._scores.clear()
         self._wake()
@@ -204,7 +204,7 @@ class Explorer:
             "weights": numbers(weights) if np.isfinite(weights).all() and found.result.changed else None,
             "dependence": None,
             "accuracy": None,
-            "notes": [f"It was given {found.known.words}.", *found.result.notes],
+            "notes": [_given(found.known), *found.result.notes],
         }
         return (found.result.predictions if t else found.result.initial), facts
 
@@ -266,9 +266,11 @@ class Explorer:
     def _next_step(self) -> Piece | float | None:
         with self._lock:
             looks = [look for look in reversed(self._looks.values()) if look.has_steps]
-            for setting, t in ((look.setting(self.base), look.t) for look in looks):
+            # Whoever has nothing to look at yet comes first, in the order in which they came, for a ranking is short.
+            first = [(look.setting(self.base), min(look.t, 1)) for look in reversed(looks)]
+            for setting, t in first + [(look.setting(self.base), look.t) for look in looks]:
                 if self._can_advance(setting, t):
-                    return lambda: self._advance(setting)
+                    return partial(self._advance, setting)
             for client, look in self._looks.items():  # where many people move and answer it is never quiet
                 late = self._since[client] < time.monotonic() - PATIENCE
                 if late and look.has_steps and self._can_advance(setting := look.setting(self.base), LAST):
@@ -285,8 +287,9 @@ class Explorer:
         return None
 
     def _can_advance(self, setting: Tupi, t: int) -> bool:
-        ready = self._states.get(setting.engine_key()) == "ready"
-        return ready and setting not in self._failed and self.trails.needs(setting, t)
+        # Cheap questions first: this is asked about everything that anybody looks at, before every step.
+        wanted = self.trails.needs(setting, t) and setting not in self._failed
+        return wanted and self._states.get(setting.engine_key()) == "ready"
 
     def _ahead(self, looks: list[Look]) -> Iterator[tuple[Tupi, int]]:
         """Yield settings that will be wanted, and how far, the likeliest first."""
@@ -325,7 +328,7 @@ class Explorer:
                         return lambda: self._prepare(setting)
                 elif self._fitted_to(look.method) < self._wanted[look.method]:
                     # A fit that had begun before may have put the result of older labels there since.
-                    return partial(self._fit, look.method, self._known, self._labels_version)
+                    return partial(self._fit, look.method, self._live, self._labels_version)
             for method, (version, found) in self._found.items():
                 if isinstance(found, Found) and not found.judged and version == self._labels_version:
                     return partial(self._judge, method, found, version)
@@ -379,6 +382,11 @@ class Explorer:
             self._found[method] = (version, found)
             self.n_found += 1
         self._say("")
+
+
+def _given(known: Knowledge) -> str:
+    later = "; a decision is given all of them" if known.left_out else ""
+    return f"It was given {known.words}{later}."
 
 
 def _among_labelled(labels: Labels) -> tuple[NDArray[np.int64], Labels]:

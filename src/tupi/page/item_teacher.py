@@ -32,7 +32,8 @@ class ItemTeacher(Teacher):
         assert isinstance(tally, ItemTally)
         assert given is None or isinstance(given, Values)
         found = {item: self._of(list(said.values())) for item, said in tally.said.items()}
-        return known_of_items(given, {item: label for item, label in found.items() if label is not None})
+        known = {item: label for item, label in found.items() if label is not None}
+        return known_of_items(given, known, tally.left_out)
 
     def _choose(self, rater: str) -> Question | None:
         tally = self._count()

@@ -8,12 +8,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tupi.inputs.groups import Groups, pairs_within
 from tupi.inputs.labels import Labels, Pairs, Values, entries, ranks_something
@@ -22,7 +24,11 @@ from tupi.page.answers import PairAnswer, Said, Told
 
 SIGNS = {"left": 1, "right": -1, "equal": 0}
 Votes = dict[tuple[int, int], int]
+Table = NDArray[np.int64]  # of shape (3, k): the lower and the higher position of pairs, and their votes
 MAX_VALUES, MAX_VALUE_PAIRS = 500, 2_000  # more comparisons say little more, and slow each judgement down
+# Items that the answers behind a result are about while people answer. Time grows with the cube of this number and
+# memory with its square, and more answers say little more: `benchmarks/latest.py` prints how little.
+MOST_LIVE = 400
 
 
 class Counted(ABC):
@@ -34,9 +40,12 @@ class Counted(ABC):
         How often each rater said what.
     n_decided : int
         How many pairs, or items, are known from the answers.
+    left_out : int
+        How many of them are not told here, see `latest`.
     """
 
     n_decided: int
+    left_out = 0
 
     def __init__(self, answers: Iterable[Said] = ()) -> None:
         self.verdicts: dict[str, Counter[str]] = defaultdict(Counter)
@@ -65,6 +74,10 @@ class Counted(ABC):
     @abstractmethod
     def _add(self, answer: Said) -> None:
         """Count one more answer."""
+
+    @abstractmethod
+    def latest(self, most: int) -> Self:
+        """Return what was first said most lately, about at most so many items; itself if that is everything."""
 
 
 class Tally(Counted):
@@ -111,6 +124,16 @@ class Tally(Counted):
         self.n_decided += bool(after) - bool(before)
         said[answer.rater] = sign
 
+    def latest(self, most: int) -> Self:
+        """Return the pairs that were first asked about most lately, of at most so many items; itself if that is all."""
+        pairs = _latest(self.votes, most)
+        if len(pairs) == len(self.votes):
+            return self
+        other = copy(self)
+        other.votes = {pair: self.votes[pair] for pair in pairs}
+        other.left_out = self.n_decided - sum(1 for vote in other.votes.values() if vote)
+        return other
+
 
 class ItemTally(Counted):
     """Answers about single items.
@@ -140,6 +163,28 @@ class ItemTally(Counted):
         else:
             self.said.setdefault(answer.item, {})[answer.rater] = answer.value
 
+    def latest(self, most: int) -> Self:
+        """Return the items that were first asked about most lately, at most so many; itself if that is all."""
+        items = _latest({(item,): None for item in self.said}, most)
+        if len(items) == len(self.said):
+            return self
+        other = copy(self)
+        other.said = {item: self.said[item] for (item,) in items}
+        other.left_out = len(self.said) - len(items)
+        return other
+
+
+def _latest(asked: dict[Any, Any], most: int) -> list[Any]:
+    """Return the last of what was asked, each thing the items that it is about, of at most so many items in all."""
+    items: set[int] = set()
+    found = []
+    for one in reversed(asked):
+        items.update(one)
+        if len(items) > most:
+            break
+        found.append(one)
+    return found[::-1]
+
 
 @dataclass(frozen=True, eq=False)
 class Knowledge:
@@ -158,9 +203,11 @@ class Knowledge:
     n_values : int
         How many values these come from.
     n_answers : int
-        How many pairs the answers rank; none if these are about single items.
+        How many pairs the answers rank, those that are left out included; none if these are about single items.
     words : str
         Where the labels come from, as counts.
+    left_out : int
+        How many answers there are beside those in ``labels``.
     """
 
     labels: Labels | None
@@ -169,6 +216,7 @@ class Knowledge:
     words: str = "no labels"
     implied: Pairs | None = None
     n_values: int = 0
+    left_out: int = 0
 
 
 NOTHING = Knowledge(None)
@@ -179,12 +227,13 @@ def known_from(
 ) -> Knowledge:
     """Return what is known from labels that were given and from answers about pairs, which are within groups."""
     tally = answers if isinstance(answers, Tally) else Tally(answers)
-    pairs = as_pairs(tally.votes)
-    n_answers = 0 if pairs is None else len(pairs.higher)
+    table = _table(tally.votes)
+    pairs = _ranked(table)
+    n_answers = tally.left_out + (0 if pairs is None else len(pairs.higher))
     words = [] if given is None else [counted(given)]
-    words += [amount(n_answers, "answer")] if n_answers else []
-    judges = as_pairs({pair: vote for pair, vote in tally.votes.items() if pair not in tally.chosen})
-    labels = pairs if given is None else merge(given, tally.votes, random_state)
+    words += [_answers(n_answers, tally.left_out)] if n_answers else []
+    judges = _ranked(table[:, np.array([pair not in tally.chosen for pair in tally.votes], dtype=bool)])
+    labels = pairs if given is None else _merged(given, table, random_state)
     implied, n_values = None, 0
     if isinstance(given, Values) and n_answers:
         implied, n_values = value_pairs(given, random_state), len(given.index)
@@ -193,25 +242,32 @@ def known_from(
         judges, implied = (
             None if one is None else replace(one, groups=groups.numbers[one.higher]) for one in (judges, implied)
         )
-    return Knowledge(labels, judges, n_answers, " and ".join(words) or NOTHING.words, implied, n_values)
+    said = " and ".join(words) or NOTHING.words
+    return Knowledge(labels, judges, n_answers, said, implied, n_values, tally.left_out)
 
 
-def known_of_items(given: Values | None, answered: Mapping[int, Any]) -> Knowledge:
+def known_of_items(given: Values | None, answered: Mapping[int, Any], left_out: int = 0) -> Knowledge:
     """Return what is known from labels that were given and from answers about single items, which take their place.
 
-    Items that are asked about are drawn at random, so all of these labels may judge, as any others.
+    Items that are asked about are drawn at random, so all of these labels may judge, as any others. ``left_out`` says
+    how many more items there are answers about.
     """
     if not answered:
         return NOTHING if given is None else Knowledge(given, words=counted(given))
     index = np.fromiter(answered, np.int64, len(answered))
     values = np.array([*answered.values()])
-    words = [amount(len(index), "answer")]
+    words = [_answers(len(index) + left_out, left_out)]
     if given is not None:
         old = ~np.isin(given.index, index)
         index, values = np.concatenate([given.index[old], index]), np.concatenate([given.values[old], values])
         words.insert(0, counted(given))
     labels = Values(index, values)
-    return Knowledge(labels if ranks_something(labels) else None, words=" and ".join(words))
+    return Knowledge(labels if ranks_something(labels) else None, words=" and ".join(words), left_out=left_out)
+
+
+def _answers(count: int, left_out: int) -> str:
+    """Return in words how many answers there are, and how many of them count here."""
+    return f"the latest {count - left_out:,} of {amount(count, 'answer')}" if left_out else amount(count, "answer")
 
 
 def thinned(known: Knowledge, most: int, random_state: int = 0) -> Knowledge:
@@ -232,11 +288,7 @@ def thinned(known: Knowledge, most: int, random_state: int = 0) -> Knowledge:
 
 def as_pairs(votes: Votes) -> Pairs | None:
     """Return what the majority says; pairs without a majority, and those said to be equal, are left out."""
-    decided = [(i, j) if vote > 0 else (j, i) for (i, j), vote in votes.items() if vote]
-    if not decided:
-        return None
-    flat = np.fromiter(chain.from_iterable(decided), np.int64, 2 * len(decided))
-    return Pairs(flat[::2].copy(), flat[1::2].copy())
+    return _ranked(_table(votes))
 
 
 def merge(known: Labels | None, votes: Votes, random_state: int = 0) -> Labels | None:
@@ -245,17 +297,42 @@ def merge(known: Labels | None, votes: Votes, random_state: int = 0) -> Labels |
     Known values become comparisons, since values and comparisons cannot be told to a method at once; of many, some are
     drawn. A comparison from the file has one vote, like a rater.
     """
-    answered = as_pairs(votes)
-    if known is None or answered is None:
-        return answered if known is None else known
+    return as_pairs(votes) if known is None else _merged(known, _table(votes), random_state)
+
+
+def _table(votes: Votes) -> Table:
+    """Return pairs and their votes as three rows: this is asked at every answer, and there may be thousands."""
+    ends = np.fromiter(chain.from_iterable(votes), np.int64, 2 * len(votes)).reshape(-1, 2)
+    return np.vstack([ends.T, np.fromiter(votes.values(), np.int64, len(votes))])
+
+
+def _ranked(table: Table) -> Pairs | None:
+    first, second, vote = table[:, table[2] != 0]
+    if not len(vote):
+        return None
+    return Pairs(np.where(vote > 0, first, second), np.where(vote > 0, second, first))
+
+
+def _merged(known: Labels, table: Table, random_state: int) -> Labels:
+    if not table[2].any():
+        return known
     pairs = value_pairs(known, random_state) if isinstance(known, Values) else known
-    together: Votes = defaultdict(int, votes)
-    for i, j in {(int(i), int(j)) for i, j in zip(pairs.higher, pairs.lower, strict=True)}:
-        together[min(i, j), max(i, j)] += 1 if i < j else -1
-    return as_pairs(together)
+    both = np.hstack([table, _one_vote_each(pairs)])
+    n = int(both[:2].max()) + 1
+    _, at, place = np.unique(both[0] * n + both[1], return_index=True, return_inverse=True)
+    votes = np.bincount(place, weights=both[2]).astype(np.int64)
+    order = np.argsort(at)  # as they came: answers first
+    found = _ranked(np.vstack([both[:2, at], votes])[:, order])
+    return known if found is None else found
 
 
 @lru_cache(maxsize=2)  # asked at every answer, about the same labels
+def _one_vote_each(pairs: Pairs) -> Table:
+    ends = np.unique(np.vstack([pairs.higher, pairs.lower]), axis=1)  # what stands there twice counts once
+    return np.vstack([np.sort(ends, axis=0), np.where(ends[0] < ends[1], 1, -1)])
+
+
+@lru_cache(maxsize=2)
 def value_pairs(values: Values, random_state: int = 0) -> Pairs:
     """Return the comparisons that known values imply."""
     rng = np.random.default_rng(random_state)

@@ -47,7 +47,8 @@ class Lane:
                     piece()
                     continue
             except Exception:  # a piece that fails must not end the page for everybody
-                log.exception("A background task failed")
+                if not self._closed:  # else the page ends anyway, and with it what the piece needs
+                    log.exception("A background task failed")
                 continue
             self._work.wait(piece)
 

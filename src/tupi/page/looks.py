@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -54,14 +55,19 @@ class Look:
 
     def setting(self, base: Tupi) -> Tupi:
         """Return the method's complete setting."""
-        kind = METHODS[self.method]
-        assert issubclass(kind, Tupi)
-        chosen = {"lam": self.lam, "sigma_w2": self.sigma_w2, "n_iter": LAST, "kernel": self.kernel}
-        return kind(**base.params() | chosen).settings(labelled=False)[0]
+        return _setting(self.method, self.kernel, self.lam, self.sigma_w2, base)
 
     def moved(self, lam: float, sigma_w2: float) -> Look:
         """Return the look with other sliders."""
         return replace(self, lam=lam, sigma_w2=sigma_w2)
+
+
+@lru_cache(maxsize=1_000)  # asked before every step, for all that anybody looks at
+def _setting(method: str, kernel: str, lam: float, sigma_w2: float, base: Tupi) -> Tupi:
+    kind = METHODS[method]
+    assert issubclass(kind, Tupi)
+    chosen = {"lam": lam, "sigma_w2": sigma_w2, "n_iter": LAST, "kernel": kernel}
+    return kind(**base.params() | chosen).settings(labelled=False)[0]
 
 
 def read_look(words: Mapping[str, str], n_columns: int) -> Look:

@@ -284,7 +284,8 @@ def _changes(session: Session):  # type: ignore[no-untyped-def]
     loop, event = asyncio.get_running_loop(), asyncio.Event()
 
     def tell() -> None:
-        loop.call_soon_threadsafe(event.set)
+        if not event.is_set():  # else whoever waits has not looked since, and will see this change, too
+            loop.call_soon_threadsafe(event.set)
 
     leave = session.signal.listen(tell)
     try:

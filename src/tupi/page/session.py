@@ -308,7 +308,9 @@ class Session:
         uses = [*self.teacher.uses(), "none"]
         if use not in uses:
             raise InputError(f"use: found {use[:40]!r}; accepted: {', '.join(uses)}.")
-        self.decider.start(plan_for(choice, use, self.teacher.known(use), look, self.base))
+        answers = self.teacher.progress()["answers"]  # before the labels: one that comes in between may not be used
+        plan = plan_for(choice, use, self.teacher.known(use), look, self.base)
+        self.decider.start(replace(plan, answers=answers))
 
     def decided(self, column: int = 0) -> bytes | None:
         """Return the scores and ranks of the latest decision as one frame; None before the first."""

@@ -16,11 +16,12 @@ from tupi.judging.evidence import Evidence
 from tupi.page.answers import AnswerFile, Said
 from tupi.page.explorer import Explorer
 from tupi.page.frames import facts_of
-from tupi.page.knowledge import NOTHING, Counted, Knowledge
+from tupi.page.knowledge import MOST_LIVE, NOTHING, Counted, Knowledge
 from tupi.page.lanes import Lane, Piece, Signal
 from tupi.results.result import Denoised
 
 MAX_PENDING = 1_000  # raters with an open question
+LIVE = "live"
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Teacher(ABC):
     signal : Signal
         Told when answers or the gain changed.
     changed : callable
-        Called with what is known from now on.
+        Called with what is known from now on, and with what methods are fitted to meanwhile, see `live`.
     """
 
     asks: ClassVar[str]  # "pairs", "values" or "classes"
@@ -57,7 +58,7 @@ class Teacher(ABC):
         explorer: Explorer,
         labels: Labels | None,
         signal: Signal,
-        changed: Callable[[Knowledge], None],
+        changed: Callable[[Knowledge, Knowledge], None],
     ) -> None:
         self.file, self._explorer, self._known = file, explorer, labels
         self._signal, self._changed = signal, changed
@@ -72,7 +73,7 @@ class Teacher(ABC):
         self._changes, self._judged = 0, -1  # how often answers changed, and when the evidence was made
         self._lane = Lane("gain", self._next_judgement)
         self._leave = signal.listen(self._lane.wake)
-        changed(self.known())
+        changed(self.known(), self.live())
 
     @abstractmethod
     def _empty(self) -> Counted:
@@ -103,6 +104,19 @@ class Teacher(ABC):
                 answers = tally if use in ("answers", "both") else self._empty()
                 self._found[use] = self._told(given, answers)
             return self._found[use]
+
+    def live(self) -> Knowledge:
+        """Return what methods are fitted to while people answer: labels of the file, and the latest answers.
+
+        A decision is fitted to all answers. Here one result follows another as long as anybody answers, and each must
+        be there before the next answers are.
+        """
+        with self._lock:
+            tally = self._count()
+            if LIVE not in self._found:
+                some = tally.latest(MOST_LIVE)
+                self._found[LIVE] = self.known() if some is tally else self._told(self._known, some)
+            return self._found[LIVE]
 
     def _count(self) -> Counted:
         """Return the tally of all answers so far."""
@@ -180,9 +194,9 @@ class Teacher(ABC):
         """Return the question that an answer was to."""
 
     def _moved_on(self) -> None:
-        with self._lock:
+        with self._lock:  # of two answers at once, the later one must be told last
             self._changes += 1
-        self._changed(self.known())
+            self._changed(self.known(), self.live())
         self._signal.changed()
 
     def progress(self, rater: str = "") -> dict[str, Any]:
@@ -214,7 +228,7 @@ class Teacher(ABC):
 
     def _judge(self, now: int) -> None:
         """Decide as `auto` would with the answers so far, and keep its gain."""
-        known = self.known()
+        known = self.live()
         result, evidence = None, None
         if known.labels is not None:
             result = self._explorer.fits.result("auto", known)

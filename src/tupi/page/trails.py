@@ -38,7 +38,8 @@ class Trails:
     prepared : Prepared
         The problem.
     memory : int
-        Bytes of steps to keep; beyond that, trajectories that nobody looked at for longest are forgotten.
+        Bytes to keep, of steps and of where trajectories stand that have not ended; beyond that, trajectories that
+        nobody looked at for longest are forgotten.
     """
 
     def __init__(self, prepared: Prepared, memory: int = MEMORY) -> None:
@@ -73,6 +74,9 @@ class Trails:
         entries = len(self.prepared.items) * len(self.prepared.problem.views) * setting.rank
         with threads_for(n_threads or setting.n_threads, entries):
             extend([trajectory])
+        if trajectory.ended:
+            for run in trajectory.runs:
+                run.state = None  # what it takes to go on is larger than all steps together
         with self._lock:
             self._forget()
 
@@ -83,10 +87,16 @@ class Trails:
             return sum(len(trajectory.steps) for trajectory in self._trajectories.values())
 
     def _forget(self) -> None:
-        size = sum(step.f.nbytes for trajectory in self._trajectories.values() for step in trajectory.steps)
+        size = sum(_bytes(trajectory) for trajectory in self._trajectories.values())
         while size > self._memory and len(self._trajectories) > 1:
-            _, trajectory = self._trajectories.popitem(last=False)
-            size -= sum(step.f.nbytes for step in trajectory.steps)
+            size -= _bytes(self._trajectories.popitem(last=False)[1])
+
+
+def _bytes(trajectory: Trajectory) -> int:
+    """Return how much memory a trajectory takes: its steps, and as long as it has not ended where its runs stand."""
+    steps = len(trajectory.steps) * trajectory.steps[0].f.nbytes if trajectory.steps else 0
+    states = (vars(run.state).values() for run in trajectory.runs if run.state is not None)
+    return steps + sum(value.nbytes for state in states for value in state if isinstance(value, np.ndarray))
 
 
 class Relabelled(Prepared):

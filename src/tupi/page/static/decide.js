@@ -20,7 +20,7 @@ const FILES = {
 
 export function decide(ranking, news, showDecision) {
   let number = 0;
-  let answersThen = null;
+  let answersThen = null; // how many there were when what is shown here was decided
   let chosenUse = null;
 
   const choices = () => {
@@ -46,7 +46,7 @@ export function decide(ranking, news, showDecision) {
     place.classList.toggle("error", Boolean(error) && !running);
     if (running) place.textContent = `${doing || "Working"}…`;
     else if (error) place.textContent = error;
-    else if (number && answersThen !== null && news.status.answers.answers !== answersThen) {
+    else if (number && news.status.answers.answers !== answersThen) {
       const more = news.status.answers.answers - answersThen;
       place.textContent = more > 0 ? `${amount(more, "answer")} came in since. Decide again to use them.` : "Answers changed since. Decide again to use them.";
     } else place.textContent = number ? "Done." : "Nothing was decided yet.";
@@ -56,6 +56,7 @@ export function decide(ranking, news, showDecision) {
     $("decision").hidden = !decision;
     if (!decision) return;
     number = decision.number;
+    answersThen = decision.answers;
     const evidence = decision.evidence
       ? decision.evidence.sentence
       : "No labels were used, so nothing here says whether the new scores are better.";
@@ -80,7 +81,7 @@ export function decide(ranking, news, showDecision) {
   const refresh = async () => {
     try {
       const decision = await getJSON("/api/decision");
-      if (decision && decision.number !== number) answersThen ??= news.status.answers.answers;
+      if (decision && decision.number < number) return; // a later one came before it
       show(decision);
       words();
     } catch (problem) {
@@ -93,7 +94,6 @@ export function decide(ranking, news, showDecision) {
     if (news.status.decide.running) return;
     const choice = new FormData($("decide-form")).get("choice");
     try {
-      answersThen = news.status.answers.answers;
       await post("/api/decide", { ...ranking.look, choice, use: $("use").value || "none" });
       $("decide-words").textContent = "Starting…";
     } catch (problem) {

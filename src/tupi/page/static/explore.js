@@ -13,6 +13,7 @@ export function explore(facts, ranking, items, news, gained, open) {
   let waiting = null;
   let drawnPath = "";
   let heatTimer = null;
+  let heatTurn = 0; // counts what was asked about the map: a reply that comes after a later one is no longer true
 
   $("method").append(...facts.methods.map(({ name }) => make("option", { value: name }, name)));
   $("kernel").append(...facts.kernels.map((name) => make("option", { value: name }, name)));
@@ -137,19 +138,20 @@ export function explore(facts, ranking, items, news, gained, open) {
   const drawHeat = async () => {
     heatTimer = null;
     if ($("explore").hidden || !labelled() || !ranking.hasSteps()) return;
-    const known = new Map();
-    for (const cell of await getJSON(`/api/heat?${new URLSearchParams(ranking.look)}`)) {
-      known.set(`${cell.lam}|${cell.sigma_w2}`, cell);
-    }
+    heatTurn += 1;
+    const mine = heatTurn;
+    const found = await getJSON(`/api/heat?${new URLSearchParams(ranking.look)}`);
+    if (mine !== heatTurn) return;
+    const known = new Map(found.map((cell) => [`${cell.lam}|${cell.sigma_w2}`, cell]));
     const scores = [...known.values()].map((cell) => cell.score);
     const [low, high] = [Math.min(...scores), Math.max(...scores)];
     for (const button of cells.flat()) fillHeat(button, known.get(button.dataset.cell), low, high, ranking.look, facts);
     const left = cells.flat().length - known.size;
     const best = [...known.values()].filter(({ score }) => score === high);
     const where = best.map(({ lam, sigma_w2, t }) => `λ ${lam}, σw² ${sigma_w2} at step ${t}`);
-    const found = where.length ? `${left ? "The best so far" : "The best"}, ★, is ${level(facts, high)}: ${where.slice(0, 3).join("; ")}${where.length > 3 ? `; and ${where.length - 3} more` : ""}.` : "";
+    const sentence = where.length ? `${left ? "The best so far" : "The best"}, ★, is ${level(facts, high)}: ${where.slice(0, 3).join("; ")}${where.length > 3 ? `; and ${where.length - 3} more` : ""}.` : "";
     const waiting = left ? `${amount(left, "cell")} of ${cells.flat().length} ${left === 1 ? "is" : "are"} being computed and ${left === 1 ? "says" : "say"} “wait”.` : "";
-    $("heat-words").textContent = [found, waiting].filter(Boolean).join(" ");
+    $("heat-words").textContent = [sentence, waiting].filter(Boolean).join(" ");
   };
 
   $("heat").addEventListener("keydown", (event) => {

@@ -5,7 +5,7 @@ import { $, capital, chance, difference, hundredths, make, part } from "./words.
 export class Gained extends EventTarget {
   constructor(facts, ranking, news) {
     super();
-    Object.assign(this, { facts, ranking, news, said: null, views: null, about: "", asked: "" });
+    Object.assign(this, { facts, ranking, news, said: null, views: null, about: "", asked: "", worths: 0 });
     $("find-worth").addEventListener("click", () => this.findWorth());
     ranking.addEventListener("change", () => this.refresh());
     news.addEventListener("change", () => this.refresh());
@@ -25,13 +25,14 @@ export class Gained extends EventTarget {
       if (state !== this.asked || !said) return; // it is fitted again, and what was said stays until then
       Object.assign(this, { said, about: method, views: this.about === method ? this.views : null });
       this.draw();
+      const { worths } = this;
       const views = await getJSON(`/api/views?${new URLSearchParams({ method })}`);
-      if (state !== this.asked || !views) return;
+      if (state !== this.asked || worths !== this.worths || !views) return;
       this.views = views;
       this.draw();
       this.dispatchEvent(new Event("change"));
     } catch {
-      this.asked = ""; // the page says so when the server is gone, and the next news ask again
+      if (state === this.asked) this.asked = ""; // the page says so when the server is gone, and the next news ask again
     }
   }
 
@@ -57,14 +58,20 @@ export class Gained extends EventTarget {
   }
 
   async findWorth() {
+    const { about, said } = this;
     $("worth-state").textContent = "Fitting again without each view…";
+    let words = "";
     try {
-      const method = this.ranking.look.method;
-      this.views = await getJSON(`/api/views?${new URLSearchParams({ method, worth: 1 })}`);
-      $("worth-state").textContent = "";
+      const views = await getJSON(`/api/views?${new URLSearchParams({ method: about, worth: 1 })}`);
+      // This may take long: another method may be shown by now, or what this one made of later labels.
+      if (about === this.about && said.labels === this.said.labels) {
+        this.worths += 1; // what was asked for before it says less
+        this.views = views;
+      } else if (about === this.about) words = "The labels changed meanwhile. Ask again.";
     } catch (problem) {
-      $("worth-state").textContent = problem.message;
+      words = problem.message;
     }
+    $("worth-state").textContent = words;
     this.draw();
   }
 

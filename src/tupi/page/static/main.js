@@ -66,7 +66,9 @@ async function start() {
     explore: explore(facts, ranking, items, news, gained, open),
     teach: teach(facts, items, news),
     decide: decide(ranking, news, async () => {
-      ranking.showDecision(await getFrame(`/api/decided?column=${ranking.look.column}`));
+      const frame = await getFrame(`/api/decided?column=${ranking.look.column}`);
+      if ($("decide").hidden) return; // whoever asked for it went elsewhere meanwhile
+      ranking.showDecision(frame);
       location.hash = "#overview";
     }),
   };

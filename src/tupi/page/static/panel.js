@@ -8,7 +8,7 @@ const words = (label, compared) => (compared ? `answers: ${label}` : `label ${la
 const LOG_ODDS = "Parts of a probability do not add up, but those of its log odds do: 0 stands for a probability of 0.5, 1 for 0.73, 2 for 0.88, and −2 for 0.12.";
 
 export function panel(facts, ranking, items) {
-  let shown = null;
+  let turn = 0; // counts what was opened: what is told of an item that was opened before is no longer wanted
 
   const about = ({ item, name, title, group, facts: known, label }) => {
     const rows = [
@@ -82,7 +82,8 @@ export function panel(facts, ranking, items) {
 
   // Shows an item; whoever closes it is back where they were.
   const open = async (item) => {
-    shown = item;
+    turn += 1;
+    const mine = turn;
     $("item-title").textContent = items.title(item);
     if (!$("item").open) {
       $("item-body").replaceChildren(make("p", { className: "quiet" }, "Looking…"));
@@ -91,10 +92,11 @@ export function panel(facts, ranking, items) {
     $("item-title").focus();
     try {
       const told = await getJSON(`/api/item/${item}?${new URLSearchParams({ method: ranking.look.method })}`);
-      if (shown === item) fill(told);
+      if (mine !== turn) return;
+      fill(told);
       $("item").scrollTop = 0;
     } catch (problem) {
-      if (shown === item) $("item-body").replaceChildren(make("p", { className: "error" }, problem.message));
+      if (mine === turn) $("item-body").replaceChildren(make("p", { className: "error" }, problem.message));
     }
   };
 

@@ -75,7 +75,7 @@ export class Figures {
     this.react("accuracy", line, {
       ...accuracy.layout,
       xaxis: axis(accuracy.layout.xaxis, this.facts.last),
-      yaxis: { ...accuracy.layout.yaxis, title: { text: this.facts.metric } },
+      yaxis: { ...accuracy.layout.yaxis, ...aroundEqual(line[0].y), title: { text: this.facts.metric } },
     });
     this.mark(t);
     this.say("accuracy", `Agreement with the labels: ${number(steps[0].accuracy)} at step 0, ${number(shown.accuracy)} at step ${shown.t}.`);
@@ -141,6 +141,10 @@ export class Figures {
 }
 
 const axis = (pattern, last) => ({ ...pattern, dtick: undefined, range: [-0.5, last + 0.5] });
+
+// Around values that are all the same, plotly would draw an axis from 0 to 2 for a share of 1.
+const aroundEqual = ([first, ...others]) =>
+  others.every((value) => value === first) ? { range: [-1, 1].map((side) => first + 0.05 * side * (Math.abs(first) || 1)) } : {};
 
 // The range of some scores, with a margin; found once for each.
 function extent(...parts) {

@@ -114,17 +114,25 @@ export class Ranking extends EventTarget {
     if (this.decided || this.following || !this.stale) return;
     const path = this.path();
     if (!this.hasSteps() || path.error) return this.set({}, { again: true });
+    const known = path.steps.length;
     this.following = true;
+    let found;
     try {
-      const found = await getJSON(`/api/scores?${new URLSearchParams(this.look)}`);
-      if (found.accuracy.length < path.steps.length) return this.set({}, { again: true }); // the server forgot them
-      for (const [t, step] of path.steps.entries()) Object.assign(step, { accuracy: found.accuracy[t], labels: found.labels });
-      if (path === this.path()) this.show();
+      found = await getJSON(`/api/scores?${new URLSearchParams(this.look)}`);
     } catch {
-      // The page says so when the server is gone, and the next news ask again.
+      return; // the page says so when the server is gone, and the next news ask again
     } finally {
       this.following = false;
     }
+    for (const [t, accuracy] of found.accuracy.entries()) {
+      // A step that came meanwhile may have been judged by later labels.
+      if (path.steps[t]?.labels < found.labels) Object.assign(path.steps[t], { accuracy, labels: found.labels });
+    }
+    if (path === this.path() && !this.decided) {
+      if (found.accuracy.length < known) return this.set({}, { again: true }); // the server forgot them
+      this.show();
+    }
+    if (this.labels !== labels) this.follow(this.labels); // news that came meanwhile were not followed
   }
 
   // Shows scores that no slider leads to, until one is moved.

@@ -98,13 +98,19 @@ export function teach(facts, items, news) {
   const send = async (path, words) => {
     busy = true;
     turn += 1;
+    const mine = turn;
     enable();
-    localStorage.setItem("tupi-unsent", JSON.stringify({ path, words }));
+    const unsent = JSON.stringify({ path, words });
+    const forget = () => {
+      if (localStorage.getItem("tupi-unsent") === unsent) localStorage.removeItem("tupi-unsent"); // else another window's
+    };
+    localStorage.setItem("tupi-unsent", unsent);
     for (;;) {
       try {
         const reply = await post(path, words);
-        localStorage.removeItem("tupi-unsent");
+        forget();
         busy = false;
+        if (mine !== turn) return enable(); // somebody else answers here by now, and was asked something else
         show(reply);
         $("saved").textContent = path === "/api/undo" ? (reply.undone ? `Undone. ${count()}` : "Nothing to undo.") : count();
         $("saved").classList.remove("error");
@@ -112,7 +118,7 @@ export function teach(facts, items, news) {
       } catch (problem) {
         $("saved").classList.add("error");
         if (problem instanceof Refused && problem.status !== 500) {
-          if (problem.status !== 403) localStorage.removeItem("tupi-unsent"); // the next run can still have it
+          if (problem.status !== 403) forget(); // the next run can still have it
           busy = false;
           enable();
           $("saved").textContent = `Not saved. ${problem.message}`;
@@ -172,13 +178,15 @@ export function teach(facts, items, news) {
       show(reply);
       if (!$("saved").textContent) $("saved").textContent = progress.answers ? count() : "No answers yet.";
     } catch (problem) {
-      $("pair-words").textContent = problem.message;
+      if (mine === turn) $("pair-words").textContent = problem.message;
     }
   };
 
   $("rater").addEventListener("change", () => {
     localStorage.setItem("tupi-rater-name", $("rater").value.trim());
     $("saved").textContent = "";
+    asked = progress = null; // these were for whoever answered until now
+    enable();
     ask();
   });
 
