@@ -307,3 +307,10 @@ def test_a_truth_is_asked_for_and_pairs_may_be_those_within_groups():
     metric = PairwiseAccuracyOfValues()
     np.testing.assert_array_equal(metric.shares(np.array([1.0, 2, 3, 3]), labels), [1, 1, 0.5, 0.5])
     np.testing.assert_array_equal(metric.weights(labels), [1, 1, 1, 1])
+
+
+def test_a_gain_is_how_much_better_and_not_how_much_higher():
+    higher, lower = PairwiseAccuracyOfValues(), PairwiseAccuracyOfValues()
+    lower.higher_is_better = False
+    assert (higher.gain(0.25, 1.0), lower.gain(1.0, 0.25)) == (0.75, 0.75)
+    np.testing.assert_array_equal(lower.gain(np.array([3.0, 1.0]), np.array([1.0, 2.0])), [2.0, -1.0])
