@@ -19,6 +19,7 @@ from tupi.judging.metrics import (
     AccuracyOfClasses,
     PairwiseAccuracyOfValues,
     RSquared,
+    _add_right_below,
     error_of_groups,
     metric_of,
     usual_metrics,
@@ -314,3 +315,11 @@ def test_a_gain_is_how_much_better_and_not_how_much_higher():
     lower.higher_is_better = False
     assert (higher.gain(0.25, 1.0), lower.gain(1.0, 0.25)) == (0.75, 0.75)
     np.testing.assert_array_equal(lower.gain(np.array([3.0, 1.0]), np.array([1.0, 2.0])), [2.0, -1.0])
+
+
+def test_compiled_code_stays_within_its_tree():
+    """Six ranks climb to the eighth place of a tree that has eight, numbered from zero: what follows is another's."""
+    room, right = np.zeros(9, np.int64), np.zeros(6)
+    _add_right_below(np.arange(6), np.arange(6), room[:8], right)
+    assert right.tolist() == [0, 1, 2, 3, 4, 5]
+    assert room[8] == 0
