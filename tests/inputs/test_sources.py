@@ -173,3 +173,12 @@ def test_sparse_matrices_of_no_numbers_are_refused():
         tupi.denoise(np.arange(10.0), sparse.csr_array(np.eye(10) * 1j))
     with pytest.raises(tupi.InputError, match="predictions: found a sparse matrix"):
         tupi.denoise(sparse.csr_array(np.eye(10)), np.eye(10))
+
+
+@pytest.mark.parametrize("matrix", [sparse.coo_array(np.arange(10.0)), sparse.csr_array((10, 0))])
+def test_sparse_arrays_need_rows_and_columns(matrix):
+    shape = r"\(10,\)" if matrix.ndim == 1 else r"\(10, 0\)"
+    with pytest.raises(
+        tupi.InputError, match=rf"view: found a sparse array of shape {shape}; accepted: shape \(n, d\)"
+    ):
+        as_source("view", matrix)

@@ -8,7 +8,7 @@ from sklearn import metrics as oracle
 import tupi
 from tests.conftest import make_problem_arrays
 from tupi.inputs.problem import make_problem
-from tupi.judging.catalogue import ALL_METRICS, metric_for, usual_beside, words_of
+from tupi.judging.catalogue import ALL_METRICS, axis_of, metric_for, usual_beside, words_of
 from tupi.judging.evidence import shares_of
 from tupi.runtime.errors import InputError
 
@@ -87,7 +87,7 @@ def test_calibration_error_by_its_bins():
         ("map", "relevance"),
         (lambda truth, said: np.corrcoef(truth, said)[0, 1], "regression"),
     ],
-    ids=str,
+    ids=lambda one: one if isinstance(one, str) else "own",
 )
 def test_the_error_of_a_gain_is_that_of_the_bootstrap(key, kind):
     problem = PROBLEMS[kind]
@@ -268,3 +268,7 @@ def test_a_metric_is_refused_on_a_cluster():
     pytest.importorskip("distributed")
     with pytest.raises(InputError, match="metric: found 'map' with Dask; accepted there: None"):
         tupi.denoise(SCORES, VIEWS, IS.astype(float), client="tcp://nowhere:1", metric="map")
+
+
+def test_an_axis_is_called_by_its_metric_and_by_its_unit_if_there_is_one():
+    assert (axis_of("accuracy"), axis_of("R²")) == ("accuracy, points", "R²")

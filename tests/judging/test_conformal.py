@@ -44,7 +44,8 @@ def test_sets_of_classes_are_those_of_crepes(level):
 
 
 def test_scores_that_are_no_probabilities_are_compared_with_the_highest():
-    np.testing.assert_array_equal(class_scores(np.array([[3.0, 1.0, -2.0]]), False), [[0.0, 2.0, 5.0]])
+    given = np.array([[3.0, 1.0, -2.0], [0.0, 4.0, 4.0]])
+    np.testing.assert_array_equal(class_scores(given, False), [[0.0, 2.0, 5.0], [4.0, 0.0, 0.0]])
     np.testing.assert_array_equal(class_scores(np.array([[0.75, 0.25]]), True), [[0.25, 0.75]])
 
 

@@ -62,6 +62,8 @@ def test_folds_that_leave_nothing_to_fit_with_are_skipped():
     labels = Values(np.arange(5), np.array([0.0, 1, 1, 1, 1]))  # without item 0, all values are equal
     assert len(list(label_folds(labels))) == 4
     assert not list(label_folds(Pairs(np.array([0]), np.array([1]))))
+    assert not list(label_folds(Pairs(np.array([0]), np.array([1])), 1))  # the only pair judges, and none fits
+    assert not list(label_folds(Pairs(np.array([0, 0]), np.array([1, 2])), 3))  # one pair fits, and none judges
 
 
 @pytest.mark.parametrize("task", ["ranking", "regression"])
@@ -172,6 +174,8 @@ def test_scores_of_few_pairs_and_settings_that_get_lost():
     np.testing.assert_array_equal(judged.scores, [0.5, 0.5, 0.5])
     best = judge_settings(lambda train: [guess, np.arange(4.0)], labels, "ranking", 2)
     assert (best.scores.tolist(), best.best) == ([0.5, 1.0], 1)
+    three = Values(np.arange(3), np.arange(3.0))  # only the fold that holds one of them leaves enough to fit with
+    assert judge_settings(lambda train: [np.arange(3.0)], three, "regression", 2).scores.tolist() == [1.0]
     answers = iter([[guess, guess], [guess]])
     with pytest.raises(ValueError, match="shorter"):
         judge_settings(lambda train: next(answers), labels, "ranking", 2)

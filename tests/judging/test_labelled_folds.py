@@ -36,13 +36,15 @@ def test_groups_are_left_out_whole_and_dealt_by_their_names():
 
 def test_a_group_without_labels_is_in_every_fit_and_a_missing_name_is_a_group():
     found = folds([1, 2, NAN], np.array(["a", None, "c"], object))
-    assert sorted(found) == [([0, 2], [1]), ([1, 2], [0])]
+    assert found == [([0, 2], [1]), ([1, 2], [0])]  # whose name comes last, and so it is dealt first
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (([1, 2, 3], None, 1), "n_splits: found 1"),
+        (([1, 2, 3], None, 2.5), "n_splits: found 2.5"),
+        (([1, 2, 3], None, None), "n_splits: found None"),
         (([[1, 2], [3, 4]],), r"y: found shape \(2, 2\)"),
         (([1, NAN, NAN],), r"y: found 1 label\(s\); accepted: one or more for each of 2 folds"),
         (([1, 2, 3], ["a", "b"]), r"groups: found shape \(2,\) for 3 items"),
@@ -57,3 +59,7 @@ def test_what_cannot_be_dealt_gets_a_sentence(arguments, words):
 def test_labels_are_asked_for():
     with pytest.raises(tupi.InputError, match="y: found None"):
         next(LabelledKFold(2).split(np.zeros((3, 1))))
+
+
+def test_scikit_learn_passes_groups_on_without_being_asked():
+    assert LabelledKFold().get_metadata_routing().split.requests == {"groups": True}

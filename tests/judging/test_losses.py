@@ -212,3 +212,10 @@ def test_functions_of_ones_own_have_names_and_must_give_a_number():
     grouped = Values(np.arange(4), np.arange(4.0), groups=np.array([0, 0, 1, 1]))
     with pytest.raises(InputError, match="for 2 labels"):
         Own(np.dot, np.asarray).shares(np.array([1.0, 1, 2, np.inf]), grouped)
+
+
+def test_labels_that_speak_for_a_score_have_higher_shares():
+    """Of a mean over m labels, leaving one out moves the mean by its distance from it over m - 1."""
+    said, labels = np.array([0.0, 1, 2, 5]), Values(np.arange(4), np.zeros(4))
+    found = Own(lambda truth, given: float(np.mean(given - truth)), lambda given: given).shares(said, labels)
+    np.testing.assert_allclose(found, 2 + np.sqrt(4 * 3) * (said - 2) / 3)

@@ -19,6 +19,7 @@ from tupi.judging.metrics import (
     AccuracyOfClasses,
     PairwiseAccuracyOfValues,
     RSquared,
+    _add_right_below,
     error_of_groups,
     metric_of,
     usual_metrics,
@@ -307,3 +308,18 @@ def test_a_truth_is_asked_for_and_pairs_may_be_those_within_groups():
     metric = PairwiseAccuracyOfValues()
     np.testing.assert_array_equal(metric.shares(np.array([1.0, 2, 3, 3]), labels), [1, 1, 0.5, 0.5])
     np.testing.assert_array_equal(metric.weights(labels), [1, 1, 1, 1])
+
+
+def test_a_gain_is_how_much_better_and_not_how_much_higher():
+    higher, lower = PairwiseAccuracyOfValues(), PairwiseAccuracyOfValues()
+    lower.higher_is_better = False
+    assert (higher.gain(0.25, 1.0), lower.gain(1.0, 0.25)) == (0.75, 0.75)
+    np.testing.assert_array_equal(lower.gain(np.array([3.0, 1.0]), np.array([1.0, 2.0])), [2.0, -1.0])
+
+
+def test_compiled_code_stays_within_its_tree():
+    """Six ranks climb to the eighth place of a tree that has eight, numbered from zero: what follows is another's."""
+    room, right = np.zeros(9, np.int64), np.zeros(6)
+    _add_right_below(np.arange(6), np.arange(6), room[:8], right)
+    assert right.tolist() == [0, 1, 2, 3, 4, 5]
+    assert room[8] == 0

@@ -102,3 +102,14 @@ def test_ndcg_by_hand():
     assert tupi.ndcg([3, 2, 1], [1, 0, 2]) == pytest.approx((1 + 3 / 2) / best)
     assert tupi.ndcg([3, 2, 1], [1, 0, 2], k=2) == pytest.approx(1 / best)
     assert tupi.ndcg([3, 2, 3], [1, 0, 2]) == pytest.approx((1 + 3) / 2 * (1 + 1 / np.log2(3)) / best)
+
+
+def test_a_query_with_one_item_ranks_nothing():
+    each = ndcg_of_groups(np.array([3.0, 2.0, 1.0]), np.array([2.0, 1.0, 0.0]), np.array([0, 1, 1]))
+    np.testing.assert_array_equal(each, [np.nan, 1.0])
+
+
+def test_a_group_with_one_label_does_not_count():
+    labels = tupi.Values(np.arange(3), np.array([2.0, 1.0, 0.0]), groups=np.array([0, 1, 1]))
+    np.testing.assert_array_equal(Ndcg(5).weights(labels), [0, 0.5, 0.5])
+    np.testing.assert_array_equal(Ndcg(5).shares(np.array([1.0, 2.0, 3.0])[::-1], labels), [0, 0.5, 0.5])

@@ -351,7 +351,8 @@ def _names(raters: Any, size: int) -> Array | None:
         raise InputError(
             f"labels.raters: found shape {names.shape} for {size} labels; accepted: one name for each label."
         )
-    return pd.Series(names, dtype=object).fillna("").astype(str).str.strip().to_numpy(dtype=str)
+    known = pd.Series(np.where(pd.isna(names), "", names), dtype=object)
+    return known.astype(str).str.strip().to_numpy(dtype=str)
 
 
 def _one_per_item(labels: Values, classes: bool) -> Values:

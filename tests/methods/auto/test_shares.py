@@ -4,6 +4,7 @@ from scipy.integrate import quad
 from scipy.special import expit, softmax
 from scipy.stats import beta
 
+from tupi.methods.auto import guard
 from tupi.methods.auto.guard import (
     EXPECTED_SHARES,
     LABELS_OF_SHARE,
@@ -124,3 +125,25 @@ def test_the_share_of_several_classes_is_the_mean_of_its_posterior():
 
     mean = quad(lambda s: s * likely(s), 0, 1)[0] / quad(likely, 0, 1)[0]
     assert mean_share_of_logs(before, after, classes, 0.7, 3.0) == pytest.approx(mean, abs=0.003)
+
+
+def test_an_expectation_counts_as_one_label_unless_said_otherwise():
+    errors = np.array([FIRST, 0.5 * SECOND])
+    np.testing.assert_array_equal(mean_shares(errors, 0.3), mean_shares(errors, 0.3, 1.0))
+    assert mean_shares(errors, 0.3)[1] != mean_shares(errors, 0.3, 2.0)[1]
+
+
+def test_thousands_of_labels_have_likelihoods_beyond_the_range_of_numbers():
+    """With so many labels the share is that of the least squared error, and that of the odds which were drawn from."""
+    first, second = RNG.normal(size=(2, 6000))
+    assert share(first, second, 0.5) == pytest.approx(0.5, abs=0.03)
+    assert share(0.001 * first, 0.001 * second, 0.5) == pytest.approx(0.5, abs=0.03)
+    before, after = (np.column_stack([np.zeros(6000), 3 * one]) for one in (first, second))
+    ones = (RNG.random(6000) < expit((0.3 * before + 0.7 * after)[:, 1])).astype(int)
+    assert mean_share_of_logs(before, after, ones, 0.7, 3.0) == pytest.approx(0.7, abs=0.03)
+
+
+def test_a_tenth_of_new_predictions_is_taken_and_less_is_not(monkeypatch):
+    for found, expected in ((LEAST_SHARE, LEAST_SHARE), (0.0999, 0.0)):
+        monkeypatch.setattr(guard, "mean_shares", lambda *_, found=found: np.array([1 - found, found]))
+        assert share_of_new(FIRST, SECOND, 1.0, 0.9) == expected
