@@ -279,5 +279,4 @@ def test_a_gain_that_cannot_be_had_does_not_hide_a_later_one(person: Person) -> 
     kept[0].abort()
     page.wait_for_timeout(100)
     kept[1].continue_()
-    page.wait_for_timeout(1000)
-    assert page.evaluate("document.querySelector('#explore .gained h3')?.textContent") == "What ridge gained"
+    person.until("document.querySelector('#explore .gained h3')?.textContent === 'What ridge gained'")
