@@ -90,6 +90,7 @@ def test_the_map_of_another_kernel(person: Person) -> None:
     page.keyboard.press("ArrowLeft")  # whatever moves asks for the map again
     held.wait()
     page.select_option("#kernel", "diffusion")
+    person.until("/being computed/.test(document.getElementById('heat-words').textContent)")
     person.until("!document.querySelector('#heat button.pending')")
     person.until("document.body.dataset.shown.startsWith('tupi|diffusion') && document.body.dataset.final === 'true'")
     page.wait_for_timeout(1500)  # longer than the page waits before it asks for the map again
@@ -278,5 +279,4 @@ def test_a_gain_that_cannot_be_had_does_not_hide_a_later_one(person: Person) -> 
     kept[0].abort()
     page.wait_for_timeout(100)
     kept[1].continue_()
-    page.wait_for_timeout(1000)
-    assert page.evaluate("document.querySelector('#explore .gained h3')?.textContent") == "What ridge gained"
+    person.until("document.querySelector('#explore .gained h3')?.textContent === 'What ridge gained'")
