@@ -16,7 +16,7 @@ from tupi.methods import METHODS
 from tupi.methods.tupi import Tupi
 from tupi.runtime.errors import InputError
 
-# Settings that the sliders offer; the ones that `Tupi` tries and its defaults are among them.
+# Settings that the sliders offer: the defaults of `Tupi`, and most of those that it tries.
 LAMS = (0.03, 0.1, 0.2, 0.3, 0.4, 0.7, 1.5, 3.0, 10.0)
 WIDTHS = (0.003, 0.01, 0.03, 0.05, 0.1, 0.3, 1.0)
 LAST = 30  # steps of a path
