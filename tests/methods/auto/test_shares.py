@@ -14,6 +14,7 @@ from tupi.methods.auto.guard import (
     mean_share_of_logs,
     mean_shares,
     share_of_new,
+    shares_by,
 )
 
 RNG = np.random.default_rng(0)
@@ -147,3 +148,10 @@ def test_a_tenth_of_new_predictions_is_taken_and_less_is_not(monkeypatch):
     for found, expected in ((LEAST_SHARE, LEAST_SHARE), (0.0999, 0.0)):
         monkeypatch.setattr(guard, "mean_shares", lambda *_, found=found: np.array([1 - found, found]))
         assert share_of_new(FIRST, SECOND, 1.0, 0.9) == expected
+
+
+def test_sums_of_products_say_the_same_as_errors():
+    errors = np.array([FIRST, 0.5 * SECOND])
+    products = np.array([[one @ other for other in errors] for one in errors])
+    np.testing.assert_allclose(shares_by(products, len(FIRST), 0.3), mean_shares(errors, 0.3))
+    np.testing.assert_allclose(shares_by(products, len(FIRST), 0.3, 2.0), mean_shares(errors, 0.3, 2.0))
