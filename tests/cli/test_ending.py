@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -50,6 +51,7 @@ def test_what_to_do_follows_from_what_the_labels_say(small):
         initial = scores
         changed = True
         evidence = good
+        params: ClassVar[dict] = {}
 
     assert next_step(Told) == "use the new scores."
     Told.evidence = replace(good, low=-0.1, high=-0.01)
@@ -57,6 +59,6 @@ def test_what_to_do_follows_from_what_the_labels_say(small):
     Told.evidence = replace(good, low=-0.1)
     assert "with care" in next_step(Told)
     Told.evidence = replace(good, low=np.nan)
-    assert next_step(Told).startswith("add labels")
+    assert next_step(Told).startswith("add about 8 labels of items drawn at random")
     Told.evidence, Told.changed = good, False
     assert next_step(Told).startswith("keep the scores that you have;")

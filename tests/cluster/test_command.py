@@ -81,7 +81,7 @@ def test_a_run_ends_with_the_three_lines_of_any_other_run(client, folder, monkey
         return changed, labels, step
 
     on_cluster, here = ending(*there), ending(f"--out={folder / 'here.csv'}")
-    assert on_cluster[0].startswith("What changed: the scores of 9,000 items were adjusted with 2 views of them")
+    assert on_cluster[0].startswith("What changed: the scores of 9,000 items were adjusted with 2 views (")
     assert on_cluster[1].startswith("Labels: on 30 labels, each held out in turn")
     assert on_cluster[1:] == here[1:]
 

@@ -36,6 +36,7 @@ import pandas as pd
 
 RUN = [sys.executable, "-c", "from tupi.cli import main; main()"]
 N = 400
+SAID_BEFORE = 3  # lines by which `serve` says what it reads, where answers are saved, and how to end it
 LONGEST = 300  # seconds until a command that was interrupted is called hanging: machines are shared
 VIEWS = ["--features", "near=near.csv", "--features", "far=far.npy"]
 LABELS = ["--labels", "labels.csv"]
@@ -241,7 +242,7 @@ def try_moment(
             problems.append(f"exit code {code}: {said[-300:]}")
         lines = said.strip().splitlines() or [""]
         if code == 130 and (
-            not lines[-1].startswith("tupi: interrupted") or len(lines) > (3 if name == "serve" else 1)
+            not lines[-1].startswith("tupi: interrupted") or len(lines) > (SAID_BEFORE if name == "serve" else 0) + 1
         ):
             problems.append(f"said {said[-300:]!r}")
         for path, text in of(outputs, now).items():

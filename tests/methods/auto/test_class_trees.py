@@ -42,8 +42,10 @@ def parts_of(answer):
     problem, chances, classes = answer.problem, answer.chances, answer.classes
     z = (np.eye(len(chances.unit))[classes] - chances.frequency) / chances.unit
     process = fit_classes(problem, pick_features(problem, answer.rows), z, chances)
+    named = list(dict.fromkeys(classes.tolist()))  # in the order in which labels name them
+    cards = [place for one in named for place in np.flatnonzero(classes == one)]
     fold = np.empty(len(classes), int)
-    fold[np.argsort(classes, kind="stable")] = np.arange(len(classes)) % mixing.FOLDS
+    fold[cards] = np.arange(len(classes)) % mixing.FOLDS
     columns = process.seen_by_trees(process.labelled)
     held_out = np.empty_like(z)
     for k in range(mixing.FOLDS):
@@ -221,3 +223,13 @@ def test_mere_scores_of_classes_are_taken_as_far_as_a_gain_is_likely():
     answer = answered(np.arange(60), 3 * np.log(chances) + 100, views, truth)
     assert not answer.scale.probabilities
     assert 0.7 < answer.share(NEW, 0.97) <= 0.97
+
+
+def test_the_order_of_classes_means_nothing():
+    chances, truth, views = boxes(400)
+    order = np.array([2, 0, 3, 1])
+    place = np.argsort(order)
+    one = tupi.denoise(chances, views, Values(np.arange(60), truth[:60]), task="classification")
+    other = tupi.denoise(chances[:, order], views, Values(np.arange(60), place[truth[:60]]), task="classification")
+    assert one.params["trees_share"] > 0.1
+    np.testing.assert_allclose(other.predictions[:, place], one.predictions, atol=1e-6)

@@ -209,7 +209,8 @@ def squares(rows: Rows, *, n_views: int) -> tuple[Array]:
 
 
 def content_order(home: Home, f: Array) -> Positions:
-    """Return an order of the items that depends on their predictions and features only."""
+    """Return an order of the items that depends on their predictions and features only, and on no order of classes."""
+    f = np.sort(f, axis=1)
     order = np.lexsort(f.T[::-1])
     same = (f[order[1:]] == f[order[:-1]]).all(axis=1)
     tied = np.sort(order[np.append(same, False) | np.append(False, same)])  # only these need a look at the features
@@ -230,7 +231,7 @@ def drawing_order(order: Positions, given: Array) -> Positions:
     given : ndarray of shape (n, c)
         Their predictions as they were given: what is made of these depends on the other items.
     """
-    given = given[order] + 0.0  # zero has no sign
+    given = np.sort(given[order], axis=1) + 0.0  # classes have no order, and zero has no sign
     number = np.zeros(len(given), np.uint64)
     for column in given.T:
         number = _scrambled(number ^ np.ascontiguousarray(column).view(np.uint64))

@@ -70,8 +70,10 @@ def with_class_trees(fused: Fused, classes: Positions, chances: Chances) -> Fuse
     if m < LEAST_FOR_TREES or not fused.labelled.views or fused.weights is not None:
         return fused
     columns, sizes, level = fused.seen_by_trees(fused.labelled), 1 / unit[classes], chances.frequency / unit
+    # Dealt like cards, one class after the other in the order in which labels name them: their own order means nothing.
+    _, first, which = np.unique(classes, return_index=True, return_inverse=True)
     fold = np.empty(m, np.int64)
-    fold[np.argsort(classes, kind="stable")] = np.arange(m) % FOLDS
+    fold[np.argsort(first[which], kind="stable")] = np.arange(m) % FOLDS
     members = np.eye(len(unit))[classes]
     process = fused.left_out.held_out
     # Without its only label a class is as it is without labels, for trees as for the process.

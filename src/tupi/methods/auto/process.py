@@ -261,7 +261,7 @@ def judged_apart(
 
     held_out = without(after)
     if FEW <= len(mean) <= CHOOSING_LABELS:
-        fold = dealt(members[:, 0])
+        fold = dealt(members[:, members[0].argmax()])  # of the first label's class: the order of classes means nothing
         for k in range(FOLDS):
             own, others = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
             v = model.among(others).most_likely(residuals[others])
