@@ -100,7 +100,7 @@ class Opinions:
         sums = known.groupby("rater")[["common", "right"]].sum()
         names, counts = np.unique(self.raters, return_counts=True)
         found = pd.DataFrame({"answers": counts}, index=pd.Index(names, name="rater")).join(sums)
-        found["common"] = found["common"].fillna(0).astype(np.int64)
+        found["common"] = pd.to_numeric(found["common"]).fillna(0).astype(np.int64)
         found["agree"] = found.pop("right") / found["common"].where(found["common"] > 0)
         found["error"] = [float("nan") if errors is None else errors.get(name, float("nan")) for name in names]
         return found

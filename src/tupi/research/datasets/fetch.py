@@ -174,12 +174,15 @@ def _sha256(path: Path) -> str:
 def _bar(name: str) -> Iterator[Received]:
     """Show a bar on the terminal's stderr; show nothing where stderr is no terminal."""
     console = Console(stderr=True)
+    if not console.is_terminal:  # older versions of rich end a bar that is not shown with an empty line
+        yield lambda done, total: None
+        return
     columns = (
         rich.progress.TextColumn("{task.description}"),
         rich.progress.BarColumn(),
         rich.progress.DownloadColumn(),
         rich.progress.TimeRemainingColumn(),
     )
-    with rich.progress.Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
+    with rich.progress.Progress(*columns, console=console, transient=True) as bars:
         task = bars.add_task(name, total=None)
         yield lambda done, total: bars.update(task, completed=done, total=total)

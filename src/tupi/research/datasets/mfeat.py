@@ -6,7 +6,6 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from sklearn.datasets import fetch_openml
 
 from tupi.research.datasets.dataset import Dataset, FloatArray, IntArray
@@ -94,7 +93,7 @@ def _read_openml() -> tuple[dict[str, FloatArray], dict[str, IntArray]]:
         except (OSError, ValueError) as error:
             raise unavailable("mfeat.npz", f"MFeat could not be fetched from OpenML ({error})") from error
         # Some columns of mfeat-pixel and mfeat-morphological are declared nominal: their text is the number.
-        views[name] = bunch.data.apply(lambda column: pd.to_numeric(column.astype(str))).to_numpy(float)
+        views[name] = bunch.data.apply(lambda column: column.astype(str).astype(float)).to_numpy(float)
         labels[name] = bunch.target.astype(int).to_numpy(np.intp)
     return views, labels
 
