@@ -7,10 +7,12 @@ blocks are in memory, in files (`tupi.blocks.home`) or on the workers of a clust
 
 from __future__ import annotations
 
+import operator
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -247,11 +249,7 @@ class Memory(Home):
 
     def summed(self, function: Callable[..., Any], *kept: Kept, **common: Any) -> Any:
         """Make a pass and add up as results come, so that only a few exist at a time."""
-        found = self._pass(function, kept, common)
-        total = next(found)
-        for one in found:
-            total += one  # in place: tables between anchors take 32 MB each
-        return total
+        return reduce(operator.iadd, self._pass(function, kept, common))  # in place: some tables take 32 MB each
 
     def fetched(self, kept: Kept) -> list[Any]:
         """Return what was left with the blocks, which is in this process."""

@@ -54,10 +54,9 @@ def spread(values: Matrix, tally: Matrix) -> Matrix:
 
     The tally, of shape (..., 3, G), has the sums of hat functions, of their squares and of products of neighbours.
     """
-    beside = tally[..., 2, :-1, None]
     result = tally[..., 1, :, None] * values
-    result[..., :-1, :] += beside * values[..., 1:, :]
-    result[..., 1:, :] += beside * values[..., :-1, :]
+    result[..., :-1, :] += tally[..., 2, :-1, None] * values[..., 1:, :]
+    result[..., 1:, :] += tally[..., 2, :-1, None] * values[..., :-1, :]
     return result
 
 

@@ -169,8 +169,9 @@ class Auto(Method):
         """
         if labels is None:
             return self._without_labels(base, scale, names, suggest), None, None
-        with np.errstate(over="ignore"):  # what is learned of classes is on one scale
-            check_related(scale.scale.max() / scale.scale, scale.scale, scale.scale.max())
+        if len(scale.scale) > 1:  # what is learned of classes is on one scale
+            with np.errstate(over="ignore"):
+                check_related(scale.scale.max() / scale.scale, scale.scale, scale.scale.max())
         progress("Learning from the labels")
         answer = fitted(base, relabel(labels, items), scale)
         progress("Asking the labels that were left out")
