@@ -13,10 +13,10 @@ An item has a prediction f and rows of views. What comes back for it is one expl
    (`tupi.methods.auto.hypotheses`), which say how far labels follow the predictions, and whether the rest is shared by
    alike items or a plain function of the views' own columns (`tupi.methods.auto.kernels`). With labels enough trees
    (`tupi.methods.auto.trees`) have a part. Classes and comparisons are learned by one Gaussian process
-   (`tupi.methods.auto.process`, `tupi.methods.auto.preferences`).
+   (`tupi.methods.auto.class_fitting`, `tupi.methods.auto.comparisons`).
 5. **The guard** (`tupi.methods.auto.guard`): labels that were left out say whether they belong to the items at all, and
    how likely the new predictions are better; new predictions, label-free answer and f are blended accordingly
-   (by kind of label, `tupi.methods.auto.answers` and `tupi.methods.auto.class_answers`).
+   (by kind of label, `tupi.methods.auto.answers`, `tupi.methods.auto.class_answers`, `tupi.methods.auto.comparisons`).
 6. **What to ask next** (`tupi.methods.auto.design`): labels that would lower the uncertainty of all items most.
 
 Whatever touches all items is a pass over blocks (`tupi.blocks.home`); the rest is small.

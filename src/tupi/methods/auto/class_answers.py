@@ -24,9 +24,8 @@ from tupi.judging.gain import Gain, mean_gain, pair_gain
 from tupi.methods.auto.answers import NEW, Answer, correlation
 from tupi.methods.auto.fused import Chances
 from tupi.methods.auto.guard import Blend, probability_of_gain, share_of_new, wrong_before
-from tupi.methods.auto.items import Scale
+from tupi.methods.auto.items import Scale, units_of
 from tupi.methods.auto.labelfree import LabelFree, with_one
-from tupi.methods.auto.process import units_of
 from tupi.methods.auto.surer import spread_of
 
 SHARPNESS_GRID = tuple(2.0 ** (k / 2) for k in range(9))  # powers to which class shares may be raised

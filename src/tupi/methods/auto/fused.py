@@ -14,11 +14,11 @@ from scipy.special import softmax
 from tupi.blocks.home import Rows, reads_views
 from tupi.embedding.anchors import Near
 from tupi.methods.auto.hypotheses import Hypotheses
-from tupi.methods.auto.items import Layout
+from tupi.methods.auto.items import Layout, slope
 from tupi.methods.auto.kernels import Features, Kernels, features_of
 from tupi.methods.auto.labelfree import with_one
 from tupi.methods.auto.preferences import Answers
-from tupi.methods.auto.process import LeftOut, slope
+from tupi.methods.auto.process import LeftOut
 from tupi.methods.auto.trees import Forest
 
 ENTRIES = 1 << 20  # of kernels that are computed at once

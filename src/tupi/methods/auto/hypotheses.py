@@ -32,7 +32,8 @@ from scipy.special import logsumexp
 
 from tupi.embedding.relevance import evenly
 from tupi.inputs.groups import members
-from tupi.methods.auto.process import JITTER, LeftOut, slope
+from tupi.methods.auto.items import slope
+from tupi.methods.auto.process import JITTER, LeftOut
 
 CORRELATIONS = (0.95, 0.8, 0.5, 0.2)  # of labels with the predictions
 OF_ANSWER = (

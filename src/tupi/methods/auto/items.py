@@ -24,6 +24,7 @@ from tupi.inputs.groups import Groups
 from tupi.inputs.problem import Problem
 from tupi.methods.auto.signal import FITTED, leading_directions
 
+RHO = 0.8  # expected correlation of label-free answer and labels. It makes the slope positive whatever few labels say
 MOST_LOG_ODDS = np.log(999)  # of two classes: whoever says 1e-15 does not know it, and would outweigh everyone else
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
@@ -247,3 +248,26 @@ def _scrambled(number: NDArray[np.uint64]) -> NDArray[np.uint64]:
     number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return number ^ (number >> np.uint64(31))
+
+
+def units_of(values: Array, weights: Array | None) -> tuple[float, float]:
+    """Return the mean and the deviation of labels, to which each adds as much as it counts.
+
+    The deviation is at least a billionth of that of labels which count alike: one that hardly counts may then be far
+    from the others, and yet not so far that its square is no number.
+    """
+    level, deviation = float(np.average(values, weights=weights)), float(values.std())
+    if weights is not None:
+        deviation = max(float(np.sqrt(np.average((values - level) ** 2, weights=weights))), 1e-9 * deviation)
+    return level, deviation
+
+
+def standardised(values: Array, weights: Array | None) -> Array:
+    """Return labels less their mean, over their deviation; see `units_of`."""
+    level, deviation = units_of(values, weights)
+    return (values - level) / deviation
+
+
+def slope(answers: Array, rho: float = RHO) -> float:
+    """Return b0: the slope of labels with deviation one on predictions of them, if they correlate by so much."""
+    return float(1 / np.sqrt(answers.var() + (1 - rho**2) / rho**2))
