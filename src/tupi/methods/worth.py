@@ -27,8 +27,8 @@ from tupi.judging.gain import EXPLAINS, GAIN, Gain, pair_gain
 from tupi.judging.metrics import Metric, metric_of
 from tupi.methods.auto.answers import correlation
 from tupi.methods.auto.auto import label_free_of
-from tupi.methods.auto.items import scale_of
-from tupi.methods.auto.labelfree import LABEL_FREE, NEIGHBORS, normal_scores, view_relations, view_rows
+from tupi.methods.auto.items import normal_scores, scale_of, view_relations, view_rows
+from tupi.methods.auto.labelfree import LABEL_FREE, NEIGHBORS
 from tupi.methods.auto.signal import POOL, sampled_neighbors
 from tupi.methods.base import Fit, Method
 from tupi.runtime.errors import InputError

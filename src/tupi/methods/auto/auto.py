@@ -49,6 +49,7 @@ from tupi.methods.auto.items import Scale, scale_of
 from tupi.methods.auto.labelfree import LABEL_FREE, LabelFree, label_free
 from tupi.methods.auto.model import mixture_of, model_of
 from tupi.methods.auto.reasons import Explanation
+from tupi.methods.auto.signal import view_shares
 from tupi.methods.auto.surer import without_labels
 from tupi.methods.base import Fit, Method, check_related
 from tupi.methods.supervised import known_items
@@ -282,7 +283,7 @@ def steps_of(base: LabelFree, columns: Sequence[Any], sampled: Sequence[Array], 
     """
     unknown = np.full(base.home.n_views, np.nan)
     steps = [
-        Step(t, one, base.view_shares(some), unknown)
+        Step(t, one, view_shares(base.by_view, base.home.n_views, some), unknown)
         for t, (one, some) in enumerate(zip(columns, sampled, strict=True))
     ]
     if watch is not None:

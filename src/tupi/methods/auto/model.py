@@ -27,9 +27,9 @@ from tupi.methods.auto.answers import Answer, RankingAnswer
 from tupi.methods.auto.class_answers import ClassAnswer, ClassColumns, class_columns
 from tupi.methods.auto.fused import Fused, answered, answered_again, based_on, deviations, in_units, mixed
 from tupi.methods.auto.guard import Blend
-from tupi.methods.auto.items import Layout, Scale, Space, of_one
+from tupi.methods.auto.items import Layout, Scale, Space, near_and_reach, normal_scores, of_one
 from tupi.methods.auto.kernels import with_tables
-from tupi.methods.auto.labelfree import KERNEL_STRENGTHS, LabelFree, based, normal_scores
+from tupi.methods.auto.labelfree import KERNEL_STRENGTHS, LabelFree, based
 from tupi.methods.auto.process import LeftOut, labelled_model, posterior
 from tupi.methods.auto.surer import without_labels
 from tupi.methods.base import familiarity, usual_distance
@@ -55,7 +55,7 @@ def met(rows: Rows, *, layout: Layout, space: Space | None, keep: bool) -> tuple
     near, reach, views = None, np.zeros(len(rows.has(0))), []
     if space is not None:
         points = layout.points(rows, layout.related)
-        near, reach = space.near_and_reach(points)
+        near, reach = near_and_reach(space, points)
         views.append(of_one(points, layout.related))
     size = np.zeros(len(reach))
     if layout.rest:

@@ -27,9 +27,9 @@ from tupi.methods.auto.class_answers import BinaryAnswer, ClassAnswer
 from tupi.methods.auto.comparisons import ComparisonAnswer
 from tupi.methods.auto.fused import Process, answered
 from tupi.methods.auto.guard import Blend
-from tupi.methods.auto.items import Scale, standardised
+from tupi.methods.auto.items import Scale, near_and_reach, standardised, view_rows
 from tupi.methods.auto.kernels import Features, pick_features
-from tupi.methods.auto.labelfree import LabelFree, based, view_rows, with_one
+from tupi.methods.auto.labelfree import LabelFree, based, with_one
 from tupi.methods.auto.model import ClassMixture, Mixture
 from tupi.methods.auto.process import JITTER
 from tupi.methods.base import Moved
@@ -155,7 +155,7 @@ class Explanation:
         columns, kept = initial[:, :, None], []
         if base.space is not None:
             assert whole.near is not None
-            near = base.space.near(layout.points(rows, layout.related))
+            near, _ = near_and_reach(base.space, layout.points(rows, layout.related))
             near.numbers[-1], near.weights[-1] = whole.near.numbers[0], whole.near.weights[0]
             average = self._averages(whole, near, initial)
             columns, kept = based(rows, near, initial, average, passes=base.passes), [near]
