@@ -143,10 +143,9 @@ class Home(ABC):
 
     def picked(self, items: NDArray[np.int64], function: Callable[..., Any], *kept: Kept, **common: Any) -> list[Array]:
         """Return the arrays of ``function(rows, *kept, **common)`` for some items only, in the order of these."""
-        order = np.argsort(items, kind="stable")
-        chosen = by_block(items[order], self.bounds)
-        parts = self.fetched(self.each(_pick, self.sent(chosen), *kept, wanted=function, common=common))
-        back = np.argsort(order, kind="stable")
+        ascending, back = np.unique(items, return_inverse=True)
+        chosen = self.sent(by_block(ascending, self.bounds))
+        parts = self.fetched(self.each(_pick, chosen, *kept, wanted=function, common=common))
         return [np.concatenate(one)[back] for one in zip(*filter(None, parts), strict=True)]
 
     def drawn(self, ranks: Sequence[NDArray[np.int64]], scaling: str) -> list[Array]:

@@ -188,6 +188,7 @@ class Auto(Method):
         if against is not None:
             blend, changed = INITIAL, False
         params = {
+            "guard": self.guard,
             "signal_share": base.share.c,
             "weight": blend.new,
             "confirmed": confirmed,
@@ -202,7 +203,7 @@ class Auto(Method):
 
         found = Fit(
             cast(Any, answer.columns(blend) if changed else None),
-            self.params() | params,
+            params,
             [],
             [],
             (f"{describe_views(base, names)} {made}",),
@@ -224,7 +225,7 @@ class Auto(Method):
         sure = SURE if base.moves and scale.probabilities else ""
         return Fit(
             cast(Any, moved),
-            self.params() | {"signal_share": base.share.kept if base.moves else base.share.c},
+            {"guard": self.guard, "signal_share": base.share.kept if base.moves else base.share.c},
             [],
             [],
             (f"{describe_views(base, names)} {describe_share(base)}{sure}",),

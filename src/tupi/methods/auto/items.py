@@ -1,7 +1,7 @@
 """What an item is to the default method.
 
 Predictions become standardised columns (`Scale`), views columns side by side (`Layout`), and those that count say where
-an item is among the others (`Space`).
+an item is among the others (`Space`): which anchors are the nearest to it. Labels are standardised too (`units_of`).
 
 Where not all items can be looked at, some are drawn by their content, whatever the order in which they came. A sample
 that is spread evenly over all items changes as a whole when one item is added, and with it anchors and all that
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.blocks.home import Home, Rows, reads_views
+from tupi.blocks.home import Home, Kept, Rows, reads_views
 from tupi.embedding.anchors import Near, Points, one_view, place_anchors
 from tupi.embedding.prepared import Prepared, in_scale
 from tupi.embedding.relevance import TESTED, Relations, normal_quantiles, relations
@@ -213,6 +213,35 @@ def make_space(
     directions = leading_directions(points.columns[:FITTED])
     columns = points.columns if directions is None else points.columns @ directions
     return Space(layout, directions, place_anchors(one_view(columns), n)), points
+
+
+def places(home: Home, space: Space, keep: bool) -> tuple[Kept, Kept | None]:
+    """Return the nearest anchors of all items and, if they are to be kept, the views as the process sees them."""
+    if not keep:
+        return home.each(placed, space=space), None
+    both = home.each(placed_and_laid_out, space=space)
+    return [near for near, _ in both], [views for _, views in both]
+
+
+@reads_views
+def placed(rows: Rows, *, space: Space) -> Near:
+    """Return the nearest anchors of each item."""
+    return near_and_reach(space, space.layout.points(rows, space.layout.related))[0]
+
+
+@reads_views
+def placed_and_laid_out(rows: Rows, *, space: Space) -> tuple[Near, list[NDArray[np.floating]]]:
+    """Return the same and, as long as they are at hand, the views as the process sees them."""
+    layout = space.layout
+    points = layout.points(rows, layout.related)
+    near, _ = near_and_reach(space, points)
+    return near, [of_one(points, layout.related), *layout.laid_out(rows, related=False)]
+
+
+@reads_views
+def laid_out(rows: Rows, *, layout: Layout) -> list[NDArray[np.floating]]:
+    """Return the views as the process sees them."""
+    return layout.laid_out(rows)
 
 
 @reads_views

@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.blocks.home import Home, Kept, Rows, reads_views
+from tupi.blocks.home import Home, Kept, Rows
 from tupi.embedding.anchor_loops import find_nearest
 from tupi.embedding.anchors import FAINT, AnchorGraph, GraphKernel, Near, compile_all
 from tupi.embedding.relevance import Relations, evenly
-from tupi.methods.auto.items import Layout, Space, make_space, near_and_reach, of_one, view_relations
+from tupi.methods.auto.items import Layout, Space, laid_out, make_space, places, view_relations
 from tupi.methods.auto.signal import SignalShare, neighbors_alone, signal_share
 from tupi.runtime.computing import in_order, must_compile
 
@@ -34,27 +34,6 @@ Positions = NDArray[np.int64]
 
 
 # Passes: functions of one block of items.
-
-
-@reads_views
-def placed(rows: Rows, *, space: Space) -> Near:
-    """Return the nearest anchors of each item."""
-    return near_and_reach(space, space.layout.points(rows, space.layout.related))[0]
-
-
-@reads_views
-def placed_and_laid_out(rows: Rows, *, space: Space) -> tuple[Near, list[NDArray[np.floating]]]:
-    """Return the same and, as long as they are at hand, the views as the process sees them."""
-    layout = space.layout
-    points = layout.points(rows, layout.related)
-    near, _ = near_and_reach(space, points)
-    return near, [of_one(points, layout.related), *layout.laid_out(rows, related=False)]
-
-
-@reads_views
-def laid_out(rows: Rows, *, layout: Layout) -> list[NDArray[np.floating]]:
-    """Return the views as the process sees them."""
-    return layout.laid_out(rows)
 
 
 def gathered(rows: Rows, near: Near, columns: Array, *, a: int) -> Array:
@@ -316,14 +295,6 @@ def label_free(
         views=views,
         **alike._asdict(),
     )
-
-
-def places(home: Home, space: Space, keep: bool) -> tuple[Kept, Kept | None]:
-    """Return the nearest anchors of all items and, if they are to be kept, the views as the process sees them."""
-    if not keep:
-        return home.each(placed, space=space), None
-    both = home.each(placed_and_laid_out, space=space)
-    return [near for near, _ in both], [views for _, views in both]
 
 
 class Averages(NamedTuple):
