@@ -112,6 +112,11 @@ def n_labels(labels: Labels) -> int:
     return len(labels.values) if isinstance(labels, Values) else len(labels.higher)
 
 
+def noun_of(labels: Labels) -> str:
+    """Return what `n_labels` counts."""
+    return "label" if isinstance(labels, Values) else "comparison"
+
+
 def entries(labels: AnyLabels, which: NDArray[np.int64] | NDArray[np.bool_] | slice) -> AnyLabels:
     """Return some entries of the labels."""
     parts: dict[str, Any] = {name: part for name, part in vars(labels).items() if isinstance(part, np.ndarray)}

@@ -43,10 +43,9 @@ from tupi.judging.evidence import LEAST_CONFIRMED
 from tupi.methods.auto.answers import INITIAL, NEW, Answer, RegressionAnswer
 from tupi.methods.auto.design import suggest_first, suggest_next
 from tupi.methods.auto.fitting import fitted
-from tupi.methods.auto.fused import based_on
 from tupi.methods.auto.guard import Blend
 from tupi.methods.auto.items import Scale, scale_of
-from tupi.methods.auto.labelfree import LABEL_FREE, LabelFree, label_free
+from tupi.methods.auto.labelfree import LABEL_FREE, LabelFree, based_on, label_free
 from tupi.methods.auto.model import mixture_of, model_of
 from tupi.methods.auto.reasons import Explanation
 from tupi.methods.auto.signal import view_shares

@@ -386,11 +386,6 @@ def mixed(rows: Rows, base: Array, answers: Array, *, coefficients: Array) -> Ar
     return np.einsum("ck,nck->nc", coefficients, _told(base, answers))
 
 
-def based_on(rows: Rows, base: Array, *, coefficients: Array) -> Array:
-    """Return columns that are made of [1, base columns]."""
-    return np.einsum("ck,nck->nc", coefficients, with_one(base))
-
-
 def deviations(rows: Rows, answers: Array, *, noise: float, unit: float) -> Array:
     """Return the standard deviation of a label of each item."""
     return np.sqrt(answers[:, -1] + noise) * unit

@@ -72,6 +72,11 @@ def with_one(base: Array) -> Array:
     return np.concatenate([np.ones((*base.shape[:2], 1)), base], axis=2)
 
 
+def based_on(rows: Rows, base: Array, *, coefficients: Array) -> Array:
+    """Return columns that are made of [1, base columns]."""
+    return np.einsum("ck,nck->nc", coefficients, with_one(base))
+
+
 @dataclass(frozen=True, eq=False)
 class LabelFree:
     """The label-free answer.

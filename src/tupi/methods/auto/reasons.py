@@ -23,14 +23,14 @@ from scipy.special import logsumexp
 from tupi.embedding.anchors import FAINT, Near
 from tupi.embedding.prepared import Prepared
 from tupi.methods.auto.answers import Answer, RankingAnswer, RegressionAnswer
-from tupi.methods.auto.class_answers import BinaryAnswer, ClassAnswer
+from tupi.methods.auto.class_answers import BinaryAnswer, ClassAnswer, ClassMixture
 from tupi.methods.auto.comparisons import ComparisonAnswer
 from tupi.methods.auto.fused import Process, answered
 from tupi.methods.auto.guard import Blend
 from tupi.methods.auto.items import Scale, near_and_reach, standardised, view_rows
 from tupi.methods.auto.kernels import Features, pick_features
 from tupi.methods.auto.labelfree import LabelFree, based, with_one
-from tupi.methods.auto.model import ClassMixture, Mixture
+from tupi.methods.auto.model import Mixture
 from tupi.methods.auto.process import JITTER
 from tupi.methods.base import Moved
 from tupi.runtime.computing import one_blas_thread
