@@ -116,7 +116,7 @@ def test_more_items_go_on_from_what_is_known(monkeypatch):
     first, later = slice(0, 2400), slice(2400, 2600)
     result = tupi.denoise(scores[first], some(first, views), tupi.Values(np.arange(40), truth[:40]))
     fresh = tupi.denoise(scores, views, tupi.Values(np.arange(40), truth[:40]))
-    for name in ("make_space", "relations", "signal_share"):
+    for name in ("make_space", "view_relations", "signal_share"):
         monkeypatch.setattr(labelfree, name, lambda *arguments: pytest.fail("computed again"))
     lacking = some(later, views) | {"bent": views["bent"][later].copy()}
     lacking["bent"][0] = np.nan

@@ -10,7 +10,6 @@ from tupi.judging.evidence import (
     Evidence,
     amount,
     answer_without,
-    gain_over,
     judge,
     judge_answers,
     judged,
@@ -21,6 +20,7 @@ from tupi.judging.evidence import (
 )
 from tupi.judging.gain import Gain
 from tupi.judging.metrics import COMPARISONS, PairwiseAccuracyOfValues, RSquared
+from tupi.methods.worth import gain_over
 
 TEN = Values(np.arange(10), np.arange(10.0))
 VIEW = {"view": np.arange(20.0)[:, None] ** 2}

@@ -7,10 +7,12 @@ blocks are in memory, in files (`tupi.blocks.home`) or on the workers of a clust
 
 from __future__ import annotations
 
+import operator
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -141,10 +143,9 @@ class Home(ABC):
 
     def picked(self, items: NDArray[np.int64], function: Callable[..., Any], *kept: Kept, **common: Any) -> list[Array]:
         """Return the arrays of ``function(rows, *kept, **common)`` for some items only, in the order of these."""
-        order = np.argsort(items, kind="stable")
-        chosen = by_block(items[order], self.bounds)
-        parts = self.fetched(self.each(_pick, self.sent(chosen), *kept, wanted=function, common=common))
-        back = np.argsort(order, kind="stable")
+        ascending, back = np.unique(items, return_inverse=True)
+        chosen = self.sent(by_block(ascending, self.bounds))
+        parts = self.fetched(self.each(_pick, chosen, *kept, wanted=function, common=common))
         return [np.concatenate(one)[back] for one in zip(*filter(None, parts), strict=True)]
 
     def drawn(self, ranks: Sequence[NDArray[np.int64]], scaling: str) -> list[Array]:
@@ -247,11 +248,7 @@ class Memory(Home):
 
     def summed(self, function: Callable[..., Any], *kept: Kept, **common: Any) -> Any:
         """Make a pass and add up as results come, so that only a few exist at a time."""
-        found = self._pass(function, kept, common)
-        total = next(found)
-        for one in found:
-            total += one  # in place: tables between anchors take 32 MB each
-        return total
+        return reduce(operator.iadd, self._pass(function, kept, common))  # in place: some tables take 32 MB each
 
     def fetched(self, kept: Kept) -> list[Any]:
         """Return what was left with the blocks, which is in this process."""

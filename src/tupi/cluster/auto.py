@@ -23,8 +23,8 @@ from tupi.inputs.labels import subset
 from tupi.inputs.new_items import Known, KnownView
 from tupi.inputs.problem import Problem, without_views
 from tupi.methods.auto.auto import Auto, steps_of, why
-from tupi.methods.auto.items import Scale
-from tupi.methods.auto.labelfree import LabelFree, label_free, view_rows
+from tupi.methods.auto.items import Scale, view_rows
+from tupi.methods.auto.labelfree import LabelFree, label_free
 from tupi.methods.auto.model import mixture_of, model_of
 from tupi.methods.base import Fit
 from tupi.runtime.computing import one_blas_thread

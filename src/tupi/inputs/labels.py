@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from tupi.inputs.raters import Opinions
@@ -113,6 +112,11 @@ def n_labels(labels: Labels) -> int:
     return len(labels.values) if isinstance(labels, Values) else len(labels.higher)
 
 
+def noun_of(labels: Labels) -> str:
+    """Return what `n_labels` counts."""
+    return "label" if isinstance(labels, Values) else "comparison"
+
+
 def entries(labels: AnyLabels, which: NDArray[np.int64] | NDArray[np.bool_] | slice) -> AnyLabels:
     """Return some entries of the labels."""
     parts: dict[str, Any] = {name: part for name, part in vars(labels).items() if isinstance(part, np.ndarray)}
@@ -124,12 +128,8 @@ def subset(labels: Labels, keep: Sequence[int] | Array) -> Labels | None:
 
     For values, that is the values of these items; for pairs, the pairs with both items among them.
     """
-    keep = np.asarray(keep)
-    if isinstance(labels, Values):
-        inside = np.isin(labels.index, keep)
-    else:
-        inside = np.isin(labels.higher, keep) & np.isin(labels.lower, keep)
-    found = entries(labels, inside)
+    ends = (labels.index,) if isinstance(labels, Values) else (labels.higher, labels.lower)
+    found = entries(labels, np.logical_and.reduce([np.isin(items, keep) for items in ends]))
     return found if ranks_something(found) else None
 
 
@@ -137,10 +137,8 @@ def ranks_something(labels: Labels) -> bool:
     """Return whether any two items have different labels; if there are groups, two items of one group."""
     if isinstance(labels, Pairs):
         return len(labels.higher) > 0
-    if labels.groups is None:
-        return len(np.unique(labels.values)) > 1
-    both = pd.DataFrame({"group": labels.groups, "value": labels.values}).drop_duplicates()
-    return bool(both["group"].duplicated().any())
+    groups = np.zeros(len(labels.values)) if labels.groups is None else labels.groups
+    return len(np.unique(np.column_stack([groups, labels.values]), axis=0)) > len(np.unique(groups))
 
 
 def relabel(labels: Labels, items: Array) -> Labels:

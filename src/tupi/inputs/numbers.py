@@ -175,13 +175,9 @@ def as_pandas(called: str, values: Any) -> Any:
 
 def library_of(*inputs: Any) -> str:
     """Return the name of the dataframe library of the first input that is of one, as narwhals calls it."""
-    for values in inputs:
-        if isinstance(values, (pd.DataFrame, pd.Series)):
-            return PANDAS
-        found = _narwhals(values)
-        if isinstance(found, (nw.DataFrame, nw.Series)):
-            return str(found.implementation.value)
-    return PANDAS
+    kinds = (pd.DataFrame, pd.Series, nw.DataFrame, nw.Series)
+    first = next((found for found in map(_narwhals, inputs) if isinstance(found, kinds)), None)
+    return str(first.implementation.value) if isinstance(first, (nw.DataFrame, nw.Series)) else PANDAS
 
 
 def in_library(found: pd.DataFrame | pd.Series, library: str) -> Any:
@@ -258,13 +254,10 @@ def check_positive(
 
 def check_magnitude(called: str, values: NDArray[Any], why: str = "") -> None:
     """Complain about numbers of which squares cannot be summed, saying why it matters if that is not plain."""
-    least, most = MAGNITUDES
-    largest = float(np.abs(values).max(initial=0.0))
+    (least, most), largest = MAGNITUDES, float(np.abs(values).max(initial=0.0))
     if not least <= largest <= most:
-        raise InputError(
-            f"{called}: the largest magnitude is {largest:.3g}; accepted{why}: from {least:g} to {most:g}, in other "
-            "units if need be."
-        )
+        accepted = f"from {least:g} to {most:g}, in other units if need be"
+        raise InputError(f"{called}: the largest magnitude is {largest:.3g}; accepted{why}: {accepted}.")
 
 
 def as_bytes(limit: Any) -> int | None:

@@ -61,18 +61,14 @@ class Source(ABC):
                 return self._read(start, max(start, stop))[::step]
             return self._read(stop + 1, start + 1)[::-1][::-step]
         wanted = np.flatnonzero(rows) if np.asarray(rows).dtype == bool else np.asarray(rows)
-        order = np.argsort(wanted, kind="stable")
-        ordered = wanted[order]
+        ordered, back = np.unique(wanted, return_inverse=True)
         parts, begin = [], 0
         for end in [*(np.flatnonzero(np.diff(ordered) > GAP) + 1), len(ordered)]:
             if end > begin:
                 run = ordered[begin:end]
                 parts.append(self._read(int(run[0]), int(run[-1]) + 1)[run - run[0]])
             begin = end
-        found = np.concatenate(parts) if parts else self._read(0, 0)
-        result = np.empty_like(found)
-        result[order] = found
-        return result
+        return (np.concatenate(parts) if parts else self._read(0, 0))[back]
 
 
 class FileRows(Source):

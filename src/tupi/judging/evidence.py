@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from tupi.inputs.labels import Labels, Values, entries, labelled_items, n_labels, relabel
+from tupi.inputs.labels import Labels, Values, entries, labelled_items, n_labels, noun_of, relabel
 from tupi.inputs.problem import Problem
 from tupi.judging.catalogue import usual_beside, words_of
 from tupi.judging.folds import label_folds
@@ -258,21 +258,6 @@ def shares_of(metric: Metric[Any], rounds: Iterable[Sequence[Unseen]], initial: 
     return HeldOut(metric, entries(labels, judged), before[judged], after[judged], weights[judged])
 
 
-def gain_over(
-    metric: Metric[Any],
-    old: Sequence[Sequence[Unseen]],
-    new: Sequence[Sequence[Unseen]],
-    initial: Array,
-    labels: Labels,
-) -> Gain | None:
-    """Return the gain of some predictions over others, label by label; None if no label judges.
-
-    Both come in rounds as in `judge_answers`, in which the same labels judge.
-    """
-    before, after = (shares_of(metric, rounds, initial, labels) for rounds in (old, new))
-    return replace(after, before=before.after).gain() if len(after.weights) else None
-
-
 def _pooled(answers: Sequence[Unseen], initial: Array, labels: Labels) -> Unseen:
     """Return the predictions of one round as one answer: each item's are those that its own label judges."""
     assert isinstance(labels, Values)
@@ -395,8 +380,7 @@ def stated(
     ]
     if accepted and told:  # whatever else became better
         sentence += f" As probabilities they are no better on these labels: {' and '.join(told)}."
-    figures = (gain.before, gain.after, low, high)
-    kind = (noun_of(labels), metric.higher_is_better)
+    figures, kind = (gain.before, gain.after, low, high), (noun_of(labels), metric.higher_is_better)
     return Evidence(metric.name, *figures, accepted, n_labels(labels), sentence, *kind, beside, judging)
 
 
@@ -409,11 +393,6 @@ def _unjudged(labels: Labels, metric: Metric[Any], accepted: bool, sentence: str
     nan, kind = float("nan"), (noun_of(labels), metric.higher_is_better)
     sentence += "" if accepted else UNCHANGED
     return Evidence(metric.name, nan, nan, nan, nan, accepted, n_labels(labels), sentence, *kind)
-
-
-def noun_of(labels: Labels) -> str:
-    """Return what `n_labels` counts."""
-    return "label" if isinstance(labels, Values) else "comparison"
 
 
 def counted(labels: Labels) -> str:

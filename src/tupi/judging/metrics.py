@@ -68,11 +68,9 @@ class Words:
 
     def change(self, before: float, after: float, gain: float, low: float, high: float) -> str:
         """Return two values with the gain between them and its 95 per cent interval."""
-        unit = f" {self.unit}" if self.unit else ""
-        return (
-            f"{self.level(before)} to {self.level(after)} (gain {self.difference(gain)}{unit}, "
-            f"95% interval {self.difference(low)} to {self.difference(high)})"
-        )
+        gained = f"gain {self.difference(gain)} {self.unit}".rstrip()
+        interval = f"95% interval {self.difference(low)} to {self.difference(high)}"
+        return f"{self.level(before)} to {self.level(after)} ({gained}, {interval})"
 
 
 PER_CENT = Words(100.0, 1, "%", "points", ".1~%")

@@ -16,7 +16,7 @@ it cannot be solved by products with L alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -28,8 +28,8 @@ from tupi.embedding.joint_graph import graph
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels
 from tupi.inputs.numbers import check_positive
-from tupi.methods.base import Fit, Method, from_shares, initial_values, nearest_shares
-from tupi.methods.sweeps import fit_swept
+from tupi.methods.base import Fit, from_shares, initial_values, nearest_shares
+from tupi.methods.sweeps import Swept, fit_swept
 
 LAM_GRID = tuple(float(lam) for lam in 10.0 ** np.arange(-1.0, 3.25, 0.5))
 CLASS_LAM_GRID = LAM_GRID[:7]  # beyond 100 everything joins the largest class
@@ -40,7 +40,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Coconut(Method):
+class Coconut(Swept):
     """Settings of CoConut.
 
     Scores minimise ||v - f||^2 + (lam / k) v^T L v (label ``e:adaptcoconut``) with L the Laplacian of
@@ -80,18 +80,9 @@ class Coconut(Method):
 
     def fit(self, prepared: Prepared, labels: Labels | None, watch: Watch | None = None) -> Fit:
         """Minimise the energy; with labels, for all settings that are left open."""
-        ks = K_GRID if labels is not None else (DEFAULT_K,)
         grid = CLASS_LAM_GRID if prepared.problem.task == "classification" else LAM_GRID
-        lams = grid if labels is not None else (DEFAULT_LAM,)
-        return fit_swept(
-            [replace(self, n_neighbors=k) for k in (ks if self.n_neighbors is None else (self.n_neighbors,))],
-            "lam",
-            lams if self.lam is None else (float(self.lam),),
-            lambda setting, values: setting.solutions(prepared, values),
-            prepared,
-            labels,
-            watch,
-        )
+        ks, lams = ((DEFAULT_K,), (DEFAULT_LAM,)) if labels is None else (K_GRID, grid)
+        return fit_swept(self, ks, "lam", lams, prepared, labels, watch)
 
 
 def coclassify(edges: Graph, scores: Array, strengths: Sequence[float], tol: float = 1e-7) -> Iterator[Array]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -16,10 +17,10 @@ from tupi.embedding.graphs import Graph, conjugate_gradients
 from tupi.embedding.joint_graph import graph
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.groups import relative_labels
-from tupi.inputs.labels import Labels, Values, relabel, subset
+from tupi.inputs.labels import Labels, Values
 from tupi.inputs.numbers import check_positive
 from tupi.methods.base import Fit, Method, initial_values
-from tupi.methods.spreading import best_setting, check_alpha, kernel_blocks, labelled_kernel, tuning_rows
+from tupi.methods.spreading import best_setting, check_alpha, kernel_blocks, labelled_kernel
 from tupi.methods.supervised import finished, known_items
 
 CORRECT_GRID = (0.99, 0.9)
@@ -94,7 +95,7 @@ class CorrectAndSmooth(Method):
         assert labels is not None
         settings, notes, best = self.settings(), [], 0
         if len(settings) > 1:
-            best = self._choose(prepared, labels, settings)
+            best = best_setting(settings, partial(self._predictor, prepared), labels, prepared)
             listed = ", ".join(f"{name}={value:g}" for name, value in settings[best]._asdict().items())
             notes.append(f"{listed} scored best of {len(settings)} in cross-validation.")
         chosen = settings[best]
@@ -112,16 +113,6 @@ class CorrectAndSmooth(Method):
             notes=tuple(notes),
             watch=watch,
         )
-
-    def _choose(self, prepared: Prepared, labels: Labels, settings: list[Setting]) -> int:
-        """Return the setting that is best in cross-validation."""
-        rows = tuning_rows(prepared)
-        some = subset(labels, prepared.items[rows])
-        if some is None:
-            return 0
-        predictors = [self._predictor(prepared, setting, rows) for setting in settings]
-        local = relabel(some, prepared.items[rows])
-        return best_setting(lambda train: [predict(train) for predict in predictors], local, prepared)
 
     def _predictor(self, prepared: Prepared, setting: Setting, rows: NDArray[np.int64]) -> Callable[[Labels], Array]:
         """Return a function that gives the result at the rows from labels of some of them, by small dense algebra.

@@ -16,10 +16,10 @@ from tupi.embedding.graphs import Graph, conjugate_gradients
 from tupi.embedding.joint_graph import graph
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.groups import relative_labels
-from tupi.inputs.labels import Labels, Pairs, Values, relabel, subset
+from tupi.inputs.labels import Labels, Pairs, Values
 from tupi.inputs.numbers import check_positive
 from tupi.methods.base import Fit, Method
-from tupi.methods.spreading import best_setting, check_alpha, labelled_kernel, tuning_rows
+from tupi.methods.spreading import best_setting, check_alpha, labelled_kernel
 from tupi.methods.supervised import finished, known_items
 
 ALPHA_GRID = (0.9, 0.97, 0.99, 0.5)
@@ -67,7 +67,7 @@ class GraphSSL(Method):
         settings = list(itertools.product(ks, alphas))
         best, notes = 0, []
         if len(settings) > 1:
-            best = _choose(prepared, labels, settings)
+            best = best_setting(settings, lambda one, rows: _predictor(prepared, *one, rows), labels, prepared)
             k, alpha = settings[best]
             notes.append(f"alpha={alpha:g}, n_neighbors={k} scored best of {len(settings)} in cross-validation.")
         k, alpha = settings[best]
@@ -92,17 +92,6 @@ class GraphSSL(Method):
             watch=watch,
             calibrated=isinstance(known.labels, Values),
         )
-
-
-def _choose(prepared: Prepared, labels: Labels, settings: list[tuple[int, float]]) -> int:
-    """Return the setting that is best in cross-validation."""
-    rows = tuning_rows(prepared)
-    some = subset(labels, prepared.items[rows])
-    if some is None:
-        return 0
-    local = relabel(some, prepared.items[rows])
-    predictors = [_predictor(prepared, k, alpha, rows) for k, alpha in settings]
-    return best_setting(lambda train: [predict(train) for predict in predictors], local, prepared)
 
 
 def _predictor(prepared: Prepared, k: int, alpha: float, rows: NDArray[np.int64]) -> Callable[[Labels], Array]:

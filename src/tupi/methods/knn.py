@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -14,8 +14,8 @@ from tupi.embedding.joint_graph import neighbors
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Labels
 from tupi.inputs.numbers import check_positive
-from tupi.methods.base import Fit, Method
-from tupi.methods.sweeps import fit_swept
+from tupi.methods.base import Fit
+from tupi.methods.sweeps import Swept, fit_swept
 
 SHARE_GRID = (0.25, 0.5, 0.75, 1.0)
 K_GRID = (15, 5, 30)
@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Knn(Method):
+class Knn(Swept):
     """Settings of nearest neighbours.
 
     An item's score becomes (1 - share) f + share (mean f of its nearest items by all views together). The item itself
@@ -58,14 +58,5 @@ class Knn(Method):
 
     def fit(self, prepared: Prepared, labels: Labels | None, watch: Watch | None = None) -> Fit:
         """Average; with labels, under all settings that are left open."""
-        ks = K_GRID if labels is not None else (DEFAULT_K,)
-        shares = SHARE_GRID if labels is not None else (DEFAULT_SHARE,)
-        return fit_swept(
-            [replace(self, n_neighbors=k) for k in (ks if self.n_neighbors is None else (self.n_neighbors,))],
-            "share",
-            shares if self.share is None else (float(self.share),),
-            lambda setting, values: setting.solutions(prepared, values),
-            prepared,
-            labels,
-            watch,
-        )
+        ks, shares = ((DEFAULT_K,), (DEFAULT_SHARE,)) if labels is None else (K_GRID, SHARE_GRID)
+        return fit_swept(self, ks, "share", shares, prepared, labels, watch)

@@ -7,7 +7,7 @@ then any fold is a small dense problem.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ BLOCK_ENTRIES = 1 << 22  # entries of right-hand sides that are solved side by s
 TOL = 1e-9
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
+Setting = TypeVar("Setting")
 
 
 def check_alpha(name: str, value: Any) -> None:
@@ -76,21 +77,37 @@ def labelled_kernel(prepared: Prepared, n_neighbors: int, alpha: float, rows: Po
     )
 
 
-def best_setting(predict: Callable[[Labels], Sequence[Array]], labels: Labels, prepared: Prepared) -> int:
-    """Return the setting that predicts held-out labels best in repeated folds, the first of equal ones.
+def best_setting(
+    settings: Sequence[Setting],
+    predictor: Callable[[Setting, Positions], Callable[[Labels], Array]],
+    labels: Labels,
+    prepared: Prepared,
+) -> int:
+    """Return the number of the setting that predicts held-out labels best in repeated folds, the first of equal ones.
 
     Parameters
     ----------
-    predict : callable
-        Labels -> for each setting, predictions of all items that ``labels`` counts.
+    settings : sequence
+        What to choose from.
+    predictor : callable
+        Given a setting and rows, returns a function from labels of the rows to predictions at the rows.
     labels : Values or Pairs
         The labels to choose by.
     prepared : Prepared
         The problem.
     """
+    rows = tuning_rows(prepared)
+    some = subset(labels, prepared.items[rows])
+    if some is None:
+        return 0
+    local, predictors = relabel(some, prepared.items[rows]), [predictor(setting, rows) for setting in settings]
+
+    def predict(train: Labels) -> list[Array]:
+        return [one(train) for one in predictors]
+
     seeds = np.random.default_rng(prepared.random_state).integers(2**31, size=N_REPEATS)
     scores = np.array(
-        [judge_settings(predict, labels, prepared.problem.task, random_state=int(seed)).scores for seed in seeds]
+        [judge_settings(predict, local, prepared.problem.task, random_state=int(seed)).scores for seed in seeds]
     )
     judged = scores[~np.isnan(scores).any(axis=1)]
     return int(np.argmax(judged.mean(axis=0))) if len(judged) else 0

@@ -5,10 +5,10 @@ Solutions that do not depend on the labels are computed once per problem. Folds 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,30 +20,39 @@ from tupi.inputs.labels import Labels
 from tupi.methods.base import Fit, Method
 
 Array = NDArray[np.float64]
-Swept = TypeVar("Swept", bound=Method)
+
+
+class Swept(Method):
+    """A method on neighbours whose solutions depend on no labels, and are in the units of the initial predictions."""
+
+    n_neighbors: int | None
+
+    @abstractmethod
+    def solutions(self, prepared: Prepared, values: Sequence[float]) -> Iterator[Array]:
+        """Yield the columns for each value of the swept parameter in turn; n_neighbors must be set."""
 
 
 def fit_swept(
-    settings: Sequence[Swept],
+    method: Swept,
+    ks: Sequence[int],
     name: str,
     values: Sequence[float],
-    solutions: Callable[[Swept, Sequence[float]], Iterator[Array]],
     prepared: Prepared,
     labels: Labels | None,
     watch: Watch | None,
 ) -> Fit:
-    """Fit a method whose solutions do not depend on labels, and are in the units of the initial predictions.
+    """Fit a method whose solutions do not depend on labels.
 
     Parameters
     ----------
-    settings : sequence of Method
-        Complete but for the swept parameter, cautious ones first.
+    method : Swept
+        The method.
+    ks : sequence of int
+        What to try for n_neighbors if it is None, cautious ones first.
     name : str
         The swept parameter; its value 0 must mean the initial predictions.
     values : sequence of float
-        Its values, cautious ones first.
-    solutions : callable
-        Yields the columns for each value in turn.
+        What to try for it if it is None, cautious ones first.
     prepared : Prepared
         The problem.
     labels : Values, Pairs or None
@@ -51,12 +60,14 @@ def fit_swept(
     watch : callable, optional
         Sees each new solution; returning True ends the search.
     """
-    m = len(prepared.problem.views)
+    settings = [replace(method, n_neighbors=k) for k in (ks if method.n_neighbors is None else (method.n_neighbors,))]
+    given, m = getattr(method, name), len(prepared.problem.views)
+    values = values if given is None else (float(given),)
     alike, unknown = np.full(m, 1.0 / m), np.full(m, np.nan)
 
     def trajectory_of(setting: Swept) -> Trajectory:
         def begin() -> Trajectory:
-            found = chain([prepared.f], solutions(setting, values))
+            found = chain([prepared.f], setting.solutions(prepared, values))
             steps = (Step(t, columns, alike, unknown) for t, columns in enumerate(found))
             return Trajectory(InMemory(prepared, calibrated), ahead=steps)
 

@@ -209,8 +209,7 @@ class Tupi(Method):
         if not self.discount:
             return prepared.once("joint view", lambda: joint_view(prepared))
         alone = replace(self, joint=False, discount=False, kernel="gaussian", scaling="columns")
-        engine = prepared.once(("engine", alone.engine_key(), column), partial(alone._engine, prepared, column))
-        dependence = engine.begin(self._start(prepared)[prepared.order, column]).dependence
+        dependence = alone.engine_of(prepared, column).begin(self._start(prepared)[prepared.order, column]).dependence
         return joint_view(prepared, np.clip(1.0 - dependence, 0.0, 1.0))
 
     def run(self, engine: Engine, f: Vector) -> Run:
@@ -224,13 +223,7 @@ class Tupi(Method):
     def runs(self, prepared: Prepared) -> list[Run]:
         """Return the runs of Algorithm 1, one per class column that varies; the setting must be complete."""
         start = self._start(prepared)
-        return [
-            self.run(
-                prepared.once(("engine", self.engine_key(), c), partial(self._engine, prepared, c)),
-                start[prepared.order, c],
-            )
-            for c in _varying(prepared)
-        ]
+        return [self.run(self.engine_of(prepared, c), start[prepared.order, c]) for c in _varying(prepared)]
 
     def trajectory(self, prepared: Prepared, shelf: Shelf | None = None) -> Trajectory:
         """Return the trajectory of this setting, which must be complete, before its first step."""
@@ -259,6 +252,10 @@ class Tupi(Method):
         """Return what an engine depends on, so that settings can share it."""
         skip = ("lam", "sigma_w2", "n_iter", "inner_iter", "optimizer", "patience", "n_threads")
         return tuple(value for name, value in self.params().items() if name not in skip)
+
+    def engine_of(self, prepared: Prepared, column: int) -> Engine:
+        """Return the engine of a column, which is made once for all settings that can share it."""
+        return prepared.once(("engine", self.engine_key(), column), lambda: self._engine(prepared, column))
 
     def fit(self, prepared: Prepared, labels: Labels | None, watch: Watch | None = None) -> Fit:
         """Run Algorithm 1; with labels, under all settings that are left open, and return the best step."""

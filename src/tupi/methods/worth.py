@@ -21,14 +21,14 @@ from tupi.embedding.prepared import Prepared, silent
 from tupi.embedding.relevance import Relations, evenly
 from tupi.inputs.labels import Labels, Pairs, Values, labelled_items, n_labels, relabel
 from tupi.inputs.problem import Problem, check_taking_part
-from tupi.judging.evidence import MIN_LABELS, Unseen, answer_without, gain_over, half_width
+from tupi.judging.evidence import MIN_LABELS, Unseen, answer_without, half_width, shares_of
 from tupi.judging.folds import label_folds
 from tupi.judging.gain import EXPLAINS, GAIN, Gain, pair_gain
 from tupi.judging.metrics import Metric, metric_of
 from tupi.methods.auto.answers import correlation
 from tupi.methods.auto.auto import label_free_of
-from tupi.methods.auto.items import scale_of
-from tupi.methods.auto.labelfree import LABEL_FREE, NEIGHBORS, normal_scores, view_relations, view_rows
+from tupi.methods.auto.items import normal_scores, scale_of, view_relations, view_rows
+from tupi.methods.auto.labelfree import LABEL_FREE, NEIGHBORS
 from tupi.methods.auto.signal import POOL, sampled_neighbors
 from tupi.methods.base import Fit, Method
 from tupi.runtime.errors import InputError
@@ -282,3 +282,18 @@ def relations_of(prepared: Prepared) -> Relations:
         return label_free_of(prepared).relations
     found: Relations = prepared.once("relations", compute)
     return found
+
+
+def gain_over(
+    metric: Metric[Any],
+    old: Sequence[Sequence[Unseen]],
+    new: Sequence[Sequence[Unseen]],
+    initial: Array,
+    labels: Labels,
+) -> Gain | None:
+    """Return the gain of some predictions over others, label by label; None if no label judges.
+
+    Both come in rounds as in `tupi.judging.evidence.judge_answers`, in which the same labels judge.
+    """
+    before, after = (shares_of(metric, rounds, initial, labels) for rounds in (old, new))
+    return replace(after, before=before.after).gain() if len(after.weights) else None

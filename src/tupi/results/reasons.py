@@ -129,16 +129,16 @@ def _labels(problem: Problem, items: NDArray[np.int64]) -> list[Any]:
     return [problem.classes[int(value)] for value in values]
 
 
-def main_parts(reasons: Reasons, decimals: int | None, top: int = N_TOLD) -> str:
+def main_parts(reasons: Reasons, decimals: int | None) -> str:
     """Return the largest parts, the largest first, with so many decimals; those that are nothing are left out."""
     parts = reasons.parts.loc[reasons.parts["amount"] != 0]
     order = np.argsort(-parts["amount"].abs().to_numpy(), kind="stable")
     told = [
         f"{shortened(str(part))} {fixed(amount, decimals, '+')}"
-        for part, amount in zip(parts["part"].iloc[order[:top]], parts["amount"].iloc[order[:top]], strict=True)
+        for part, amount in zip(parts["part"].iloc[order[:N_TOLD]], parts["amount"].iloc[order[:N_TOLD]], strict=True)
     ]
-    rest = float(parts["amount"].iloc[order[top:]].sum())
-    return ", ".join([*told, f"the rest {fixed(rest, decimals, '+')}"] if len(parts) > top else told)
+    rest = float(parts["amount"].iloc[order[N_TOLD:]].sum())
+    return ", ".join([*told, f"the rest {fixed(rest, decimals, '+')}"] if len(parts) > N_TOLD else told)
 
 
 def _label(value: Any) -> str:

@@ -11,15 +11,17 @@ from tests.methods.auto.dense import everyone
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Values
 from tupi.inputs.problem import make_problem
-from tupi.methods.auto import mixing, trees
+from tupi.methods.auto import trees
 from tupi.methods.auto.answers import LABEL_FREE, NEW, correlation
 from tupi.methods.auto.auto import label_free_of
 from tupi.methods.auto.class_answers import POWERS, SHARPNESS_SD, best_power
-from tupi.methods.auto.fitting import fit_classes, fitted
+from tupi.methods.auto.class_fitting import fit_classes, with_class_trees
+from tupi.methods.auto.fitting import fitted
 from tupi.methods.auto.guard import mean_share_of_logs, shares_by
 from tupi.methods.auto.items import scale_of
 from tupi.methods.auto.kernels import pick_features
-from tupi.methods.auto.mixing import LEAST_FOR_TREES, with_class_trees
+from tupi.methods.auto.process import FOLDS
+from tupi.methods.auto.trees import EXPECTED_OF_TREES, LEAST_FOR_TREES
 
 
 def boxes(n=900, seed=0, n_classes=4):
@@ -45,10 +47,10 @@ def parts_of(answer):
     named = list(dict.fromkeys(classes.tolist()))  # in the order in which labels name them
     cards = [place for one in named for place in np.flatnonzero(classes == one)]
     fold = np.empty(len(classes), int)
-    fold[cards] = np.arange(len(classes)) % mixing.FOLDS
+    fold[cards] = np.arange(len(classes)) % FOLDS
     columns = process.seen_by_trees(process.labelled)
     held_out = np.empty_like(z)
-    for k in range(mixing.FOLDS):
+    for k in range(FOLDS):
         others = fold != k
         members = np.eye(len(chances.unit))[classes[others]] / chances.unit
         forest = trees.grow(columns[others], 1 / chances.unit[classes[others]], 1, classes[others], len(chances.unit))
@@ -76,10 +78,10 @@ def test_shares_are_chosen_by_labels_that_were_left_out_and_judge_none_of_their_
     unit = answer.chances.unit
     errors = np.array([unit * (z - one) for one in (process.left_out.held_out, held_out)]) / np.sqrt(np.sum(unit**2))
     products = np.array([[np.sum(a * b) for b in errors] for a in errors])
-    assert answer.fused.forest_share == pytest.approx(shares_by(products, 60, mixing.EXPECTED_OF_TREES)[1])
+    assert answer.fused.forest_share == pytest.approx(shares_by(products, 60, EXPECTED_OF_TREES)[1])
     for i in (0, 17, 59):
         others = np.delete(errors, i, axis=1)
-        share = shares_by(np.einsum("aic,bic->ab", others, others), 59, mixing.EXPECTED_OF_TREES)[1]
+        share = shares_by(np.einsum("aic,bic->ab", others, others), 59, EXPECTED_OF_TREES)[1]
         expected = (1 - share) * process.left_out.held_out[i] + share * held_out[i]
         np.testing.assert_allclose(answer.fused.left_out.held_out[i], expected, atol=1e-9)
 

@@ -10,12 +10,12 @@ from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Values
 from tupi.inputs.problem import make_problem
 from tupi.judging.metrics import pairwise_accuracy
-from tupi.methods.auto import mixing
+from tupi.methods.auto import fitting
 from tupi.methods.auto.auto import label_free_of
-from tupi.methods.auto.fitting import fit_values
+from tupi.methods.auto.fitting import fit_values, with_trees
 from tupi.methods.auto.hypotheses import AtLabels, averaged, hypotheses
 from tupi.methods.auto.kernels import pick_features
-from tupi.methods.auto.mixing import LEAST_FOR_TREES, with_trees
+from tupi.methods.auto.trees import LEAST_FOR_TREES
 
 TRUTH, SCORES, VIEWS = make_problem_arrays(200)
 ROWS = np.arange(3, 200, 6)
@@ -51,7 +51,7 @@ def test_left_out_predictions_do_not_see_their_own_label():
             known = AtLabels(scale * columns, shared, np.ones((len(z), len(z))), np.ones(len(z)), labels)
             tried = hypotheses(columns, 0.4, len(fused.kernels.tables), related=True, rest=True)
             parts.append(averaged(known, tried)[2])
-        return mixing.combined_left_out(parts, labels, 0.4)
+        return fitting.combined_left_out(parts, labels, 0.4)
 
     before, after = combined(z), combined(changed)
     assert after.held_out[top, 0] == pytest.approx(before.held_out[top, 0], abs=1e-9)
@@ -75,8 +75,8 @@ def test_the_combination_lies_between_its_parts():
     found, items = with_trees(fused, z), everyone(base)
     np.testing.assert_array_equal(found(items)[1], fused(items)[1])
     np.testing.assert_allclose(found.left_out.differences, -found.left_out.differences.T)
-    dealt = np.arange(len(z)) % mixing.FOLDS
-    trees = mixing.trees.left_out(fused.seen_by_trees(fused.labelled), z, dealt)[:, None]
+    dealt = np.arange(len(z)) % fitting.FOLDS
+    trees = fitting.trees.left_out(fused.seen_by_trees(fused.labelled), z, dealt)[:, None]
     either = np.array([fused.left_out.held_out, trees])
     assert (found.left_out.held_out >= either.min(axis=0) - 1e-9).all()
     assert (found.left_out.held_out <= either.max(axis=0) + 1e-9).all()
@@ -134,7 +134,7 @@ def test_trees_are_judged_by_whole_groups(monkeypatch):
         folds.append(fold)
         return np.zeros(len(z))
 
-    monkeypatch.setattr(mixing.trees, "left_out", watched)
+    monkeypatch.setattr(fitting.trees, "left_out", watched)
     _, fused, z = setting(scores, views, truth, np.arange(60))
     groups = np.random.default_rng(0).integers(0, 12, 60)
     with_trees(replace(fused, groups=groups), z)

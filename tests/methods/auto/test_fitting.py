@@ -9,18 +9,13 @@ from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Values
 from tupi.inputs.problem import make_problem
 from tupi.methods.auto.auto import label_free_of
-from tupi.methods.auto.fitting import (
-    CLASS_SHIFT,
-    fit_pairs,
-    fit_values,
-    fitted,
-    label_free_chances,
-    most_labels,
-)
-from tupi.methods.auto.items import Scale
+from tupi.methods.auto.class_answers import CLASS_SHIFT, label_free_chances
+from tupi.methods.auto.comparisons import fit_pairs
+from tupi.methods.auto.fitting import fit_values, fitted, most_labels
+from tupi.methods.auto.items import RHO, Scale
 from tupi.methods.auto.kernels import pick_features
 from tupi.methods.auto.preferences import Answers
-from tupi.methods.auto.process import JITTER, RHO
+from tupi.methods.auto.process import JITTER
 
 TRUTH, SCORES, VIEWS = make_problem_arrays(120)
 BASE = label_free_of(Prepared(make_problem(SCORES, VIEWS)))

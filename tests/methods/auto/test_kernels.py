@@ -7,8 +7,9 @@ from tests.methods.rows import KNOWN, LABELLED, SCORES, VIEWS
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.problem import make_problem
 from tupi.methods.auto.auto import label_free_of
+from tupi.methods.auto.comparisons import fit_pairs
 from tupi.methods.auto.design import suggest_first, suggest_items, suggest_pairs
-from tupi.methods.auto.fitting import fit_pairs, fit_values
+from tupi.methods.auto.fitting import fit_values
 from tupi.methods.auto.kernels import (
     LEAST_TRUST,
     LOG_PRIOR,

@@ -15,8 +15,8 @@ from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Values
 from tupi.inputs.problem import make_problem
 from tupi.methods.auto.auto import label_free_of
-from tupi.methods.auto.items import content_order, drawing_order
-from tupi.methods.auto.labelfree import STRENGTHS, normal_scores, unit
+from tupi.methods.auto.items import content_order, drawing_order, normal_scores
+from tupi.methods.auto.labelfree import STRENGTHS, unit
 from tupi.methods.worth import relations_of
 
 TRUTH, SCORES, VIEWS = make_problem_arrays(150)

@@ -1,15 +1,14 @@
 import numpy as np
 import pytest
 
+from tupi.methods.auto.items import RHO, slope
 from tupi.methods.auto.process import (
     JITTER,
     LOG_PRIOR_NOISE,
-    RHO,
     LogPrior,
     labelled_model,
     left_out,
     posterior,
-    slope,
 )
 
 

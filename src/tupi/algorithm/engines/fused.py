@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tupi.algorithm.energy import Objective, Vector
 from tupi.algorithm.engines import moves
-from tupi.algorithm.engines.landscape import GridTable, dependence, features_on_grids, grid_points, spread, tabulate
+from tupi.algorithm.engines.landscape import GridTable, dependence, grid_points, spread, standardized, tabulate
 from tupi.blocks.home import Kept
 from tupi.embedding.embedding import Embedding, padded
 from tupi.runtime.computing import Room, array_in
@@ -221,15 +221,14 @@ class FusedDescent:
         extent: moves.Extent = self._home.summed(moves.extent_of, attempts, middle=middle)
         count, total, squares = extent.powers.T
         centers, scales = middle + total / count, np.sqrt(squares / count - (total / count) ** 2)
-        features = features_on_grids(scales, first.points, first.sigma2, first.rank)
         states = []
-        for m, table in enumerate(self._tables):
+        for m, table in enumerate(standardized(self._tables, centers, scales)):
             state = FusedState(
                 self._engine.embedding,
                 attempts,
                 len(self._tables),
                 m,
-                table.standardized(centers[m], scales[m], features[m]),
+                table,
                 self._sums[m, :, :R].copy(),
                 self._tally[m].copy(),
                 extent.ends[m],
@@ -258,7 +257,7 @@ class FusedEngine:
 
     def __init__(self, embedding: Embedding, f: Vector, sigma2: float, rank: int = 50) -> None:
         self.embedding, self.sigma2, self.rank = embedding, sigma2, rank
-        self.points = grid_points(f, sigma2, embedding.n)
+        self.points = grid_points(f, sigma2, embedding.home.n)
         self._first: tuple[Any, FusedState] | None = None
         self._spare: list[tuple[Room, Kept]] = []  # at most one; whoever takes it has it alone
 

@@ -6,6 +6,7 @@ from sums over the grid to energies and the tables of their gradients.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -54,10 +55,9 @@ def spread(values: Matrix, tally: Matrix) -> Matrix:
 
     The tally, of shape (..., 3, G), has the sums of hat functions, of their squares and of products of neighbours.
     """
-    beside = tally[..., 2, :-1, None]
     result = tally[..., 1, :, None] * values
-    result[..., :-1, :] += beside * values[..., 1:, :]
-    result[..., 1:, :] += beside * values[..., :-1, :]
+    result[..., :-1, :] += tally[..., 2, :-1, None] * values[..., 1:, :]
+    result[..., 1:, :] += tally[..., 2, :-1, None] * values[..., :-1, :]
     return result
 
 
@@ -156,6 +156,13 @@ class GridTable:
     def gram(self, tally: Matrix) -> tuple[Matrix, Vector]:
         """Return Z^T Z and the mean of phi, from sums of hat functions and of their products."""
         return centred_gram(self.phi, tally)
+
+
+def standardized(tables: Sequence[GridTable], centers: Vector, scales: Vector) -> list[GridTable]:
+    """Return what `GridTable.standardized` does of tables with as many points, rank and width, all at once."""
+    first = tables[0]
+    features = features_on_grids(scales, first.points, first.sigma2, first.rank)
+    return [table.standardized(*how) for table, *how in zip(tables, centers, scales, features, strict=True)]
 
 
 @part_of_a_loop

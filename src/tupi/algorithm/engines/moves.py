@@ -63,13 +63,6 @@ class Extent:
     powers: Array
     ends: Array
 
-    @classmethod
-    def of(cls, x: Array, middle: float = 0.0) -> Extent:
-        """Return that of values of shape (runs, items)."""
-        d = x - middle
-        powers = np.column_stack([np.full(len(x), x.shape[1]), d.sum(axis=1), np.einsum("ij,ij->i", d, d)])
-        return cls(powers, np.column_stack([x.min(axis=1, initial=np.inf), x.max(axis=1, initial=-np.inf)]))
-
     def __add__(self, other: Extent) -> Extent:
         low, high = np.minimum(self.ends, other.ends), np.maximum(self.ends, other.ends)
         return Extent(self.powers + other.powers, np.column_stack([low[:, 0], high[:, 1]]))
@@ -106,11 +99,12 @@ class Attempt:
         arrays = (self.anchor_x, self.x, self.new_x, self.step, self.gradient)
         return sum({id(each): each.nbytes for each in arrays if each is not None}.values())
 
-    def standing(self, accepted: Array) -> Array:
-        """Return where the runs stand, given which of them made their move."""
-        if self.new_x is None or not accepted.any():
-            return self.x
-        return self.new_x if accepted.all() else np.where(accepted[:, None], self.new_x, self.x)
+
+def _standing(attempt: Attempt, accepted: Array) -> Array:
+    """Return where the runs stand, given which of them made their move."""
+    if attempt.new_x is None or not accepted.any():
+        return attempt.x
+    return attempt.new_x if accepted.all() else np.where(accepted[:, None], attempt.new_x, attempt.x)
 
 
 def part_bounds(n: int) -> list[int]:
@@ -274,7 +268,7 @@ def moved(
 
     A run whose move was not accepted has come to its end in this step; only where it stands still counts.
     """
-    last, before, x = attempt.step, attempt.gradient, attempt.standing(accepted)
+    last, before, x = attempt.step, attempt.gradient, _standing(attempt, accepted)
     if last is None or before is None:
         last = before = np.zeros(x.shape, np.float32)
     room = {} if room is None else room
@@ -303,7 +297,7 @@ def shortened(
 @uses_threads
 def settled(rows: None, attempt: Attempt, *, accepted: Array) -> Attempt:
     """Return where the runs stand at the end of a step, without what only a move needs."""
-    x = np.array(attempt.standing(accepted))
+    x = np.array(_standing(attempt, accepted))
     return Attempt(x, x)
 
 
@@ -317,13 +311,20 @@ def sums_of(rows: None, attempt: Attempt) -> Sums:
 @uses_threads
 def extent_of(rows: None, attempt: Attempt, *, middle: float) -> Extent:
     """Return where the items of a attempt are."""
-    return Extent.of(attempt.x, middle)
+    return _extent(attempt.x, middle)
 
 
 @uses_threads
 def extent_of_values(rows: None, f: Array) -> Extent:
     """Return where the values of a block are."""
-    return Extent.of(f[None])
+    return _extent(f[None])
+
+
+def _extent(x: Array, middle: float = 0.0) -> Extent:
+    """Return that of values of shape (runs, items)."""
+    d = x - middle
+    powers = np.column_stack([np.full(len(x), x.shape[1]), d.sum(axis=1), np.einsum("ij,ij->i", d, d)])
+    return Extent(powers, np.column_stack([x.min(axis=1, initial=np.inf), x.max(axis=1, initial=-np.inf)]))
 
 
 @uses_threads

@@ -42,9 +42,9 @@ class Kind(ABC):
         """Return numbers of shape (n, k) for the cells, and which cells have none; numbers there do not count."""
 
     @property
-    @abstractmethod
     def outputs(self) -> list[str]:
         """What each of the k columns holds, as it is added to the column's name; empty for the column itself."""
+        return [""]
 
     def to_json(self) -> dict[str, Any]:
         """Return what was learnt."""
@@ -79,11 +79,6 @@ class Number(Kind):
         gaps = np.isnan(values)
         return np.where(gaps, self.median, values)[:, None], gaps
 
-    @property
-    def outputs(self) -> list[str]:
-        """The number."""
-        return [""]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Boolean(Kind):
@@ -104,11 +99,6 @@ class Boolean(Kind):
         values = _truths(cells)
         gaps = np.isnan(values)
         return np.where(gaps, self.mean, values)[:, None], gaps
-
-    @property
-    def outputs(self) -> list[str]:
-        """The truth value."""
-        return [""]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,15 +28,12 @@ from tupi.methods.auto.guard import (
     weight_of,
     wrong_before,
 )
-from tupi.methods.auto.items import Scale
+from tupi.methods.auto.items import Scale, standardised, units_of
 from tupi.methods.auto.labelfree import LabelFree, unit
-from tupi.methods.auto.process import standardised, units_of
 
 NEW = Blend(1.0, 0.0, 0.0)  # what the process says, as it is
 INITIAL, LABEL_FREE = Blend(0.0, 1.0, 0.0), Blend(0.0, 0.0, 1.0)
 LABELS_OF_SPREAD = 5.0  # as how many labels it counts that the process knows how large its errors are
-MANY = 1000  # answers that are followed nearly as far as right ones, see `ComparisonAnswer.honesty`
-DOUBTED = 100  # answers beyond which the share of wrong ones is believed, half of it with twice as many
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
 
@@ -347,66 +344,6 @@ class RegressionAnswer(Answer):
     def _unit(self) -> float:
         z = standardised(self.values, self.fused.weights)
         return units_of(self.values, self.fused.weights)[1] * self._spread_of_errors(z)
-
-
-@dataclass(frozen=True, eq=False)
-class ComparisonAnswer(OrderAnswer):
-    """Scores from comparisons, numbered within the compared items; ``raters`` are the names of who compared them."""
-
-    higher: Positions
-    lower: Positions
-    raters: NDArray[Any] | None = None
-
-    def _pairs(self) -> tuple[Positions, Positions, Array]:
-        """Return pairs neither of whose items was seen in any comparison."""
-        return self.higher[self.fused.judged], self.lower[self.fused.judged], self.fused.differences
-
-    def agreement(self) -> tuple[float, float]:
-        """Return Pearson's correlation for the share of right comparisons (Greiner), and as how many values they count.
-
-        Comparisons of the same item are not independent, so that there are at most as many as items. The share of right
-        ones among k has variance 1 / 4k by chance, and so arctanh of that correlation, sin(pi (share - 1/2)), has
-        pi^2 / 4k: that of 4k / pi^2 + 3 values, see `tupi.methods.auto.guard.confirmation`.
-
-        Answers that are turned around, a share e of them, agree less than the items do: of right ones the share would
-        be 1/2 + (share - 1/2) / (1 - 2e), and n answers count as n (1 - 2e)^2. Few answers tell little about e, and
-        those that belong to other items look like wrong ones: of n answers beyond the first `DOUBTED`, e is taken for
-        n / (n + `DOUBTED`) of what it seems.
-        """
-        assert self.fused.answers is not None
-        worth, wrong = self._sure(self.higher, self.lower), self.fused.answers.wrong[self.fused.judged]
-        n = worth.sum() ** 2 / (worth**2).sum()
-        beyond = max(n - DOUBTED, 0.0)
-        told = 1 - 2 * np.average(wrong, weights=worth) * beyond / (beyond + DOUBTED)
-        right = np.average(0.5 * (1 + np.sign(self.fused.differences)), weights=worth)
-        above = np.clip((right - 0.5) / told, -0.5, 0.5)
-        k = min(n * told**2, len(self.fused.labelled.base))
-        return float(np.sin(np.pi * above)), 4 * k / np.pi**2 + 3
-
-    def _sure(self, first: Positions, second: Positions) -> Array:
-        """Return what the answer about each pair that judges is worth: those of raters who guess judge nothing."""
-        assert self.fused.answers is not None
-        return self.fused.answers.value[self.fused.judged]
-
-    def rater_errors(self) -> dict[str, float] | None:
-        """Return the share of wrong answers of each rater who has a name."""
-        if self.raters is None:
-            return None
-        assert self.fused.answers is not None
-        return dict(zip(self.raters.tolist(), self.fused.answers.flips.tolist(), strict=True))
-
-    def honesty(self) -> float:
-        """Return how far answers were followed, as a share of how far right ones would have been, to the power 3/2.
-
-        With e the share of wrong answers, n of them are worth n (1 - 2e)^2 right ones. A few are followed by as much
-        less, and random answers, which are taken for wrong, change little. Many are followed nearly as far as right
-        ones. Answers count by what they are worth: raters who guess do not make the others' answers doubtful.
-        """
-        assert self.fused.answers is not None
-        worth = self.fused.answers.value
-        n, share = worth.sum() ** 2 / (worth**2).sum(), float(np.average(worth, weights=worth))
-        many = (n / MANY) ** 2
-        return float((share * (many + 1) / (many * share + 1)) ** 1.5)
 
 
 def correlation(first: Array, second: Array, weights: Array | None = None) -> float:

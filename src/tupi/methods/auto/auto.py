@@ -13,10 +13,10 @@ An item has a prediction f and rows of views. What comes back for it is one expl
    (`tupi.methods.auto.hypotheses`), which say how far labels follow the predictions, and whether the rest is shared by
    alike items or a plain function of the views' own columns (`tupi.methods.auto.kernels`). With labels enough trees
    (`tupi.methods.auto.trees`) have a part. Classes and comparisons are learned by one Gaussian process
-   (`tupi.methods.auto.process`, `tupi.methods.auto.preferences`).
+   (`tupi.methods.auto.class_fitting`, `tupi.methods.auto.comparisons`).
 5. **The guard** (`tupi.methods.auto.guard`): labels that were left out say whether they belong to the items at all, and
    how likely the new predictions are better; new predictions, label-free answer and f are blended accordingly
-   (by kind of label, `tupi.methods.auto.answers` and `tupi.methods.auto.class_answers`).
+   (by kind of label, `tupi.methods.auto.answers`, `tupi.methods.auto.class_answers`, `tupi.methods.auto.comparisons`).
 6. **What to ask next** (`tupi.methods.auto.design`): labels that would lower the uncertainty of all items most.
 
 Whatever touches all items is a pass over blocks (`tupi.blocks.home`); the rest is small.
@@ -43,12 +43,12 @@ from tupi.judging.evidence import LEAST_CONFIRMED
 from tupi.methods.auto.answers import INITIAL, NEW, Answer, RegressionAnswer
 from tupi.methods.auto.design import suggest_first, suggest_next
 from tupi.methods.auto.fitting import fitted
-from tupi.methods.auto.fused import based_on
 from tupi.methods.auto.guard import Blend
 from tupi.methods.auto.items import Scale, scale_of
-from tupi.methods.auto.labelfree import LABEL_FREE, LabelFree, label_free
+from tupi.methods.auto.labelfree import LABEL_FREE, LabelFree, based_on, label_free
 from tupi.methods.auto.model import mixture_of, model_of
 from tupi.methods.auto.reasons import Explanation
+from tupi.methods.auto.signal import view_shares
 from tupi.methods.auto.surer import without_labels
 from tupi.methods.base import Fit, Method, check_related
 from tupi.methods.supervised import known_items
@@ -169,8 +169,9 @@ class Auto(Method):
         """
         if labels is None:
             return self._without_labels(base, scale, names, suggest), None, None
-        with np.errstate(over="ignore"):  # what is learned of classes is on one scale
-            check_related(scale.scale.max() / scale.scale, scale.scale, scale.scale.max())
+        if len(scale.scale) > 1:  # what is learned of classes is on one scale
+            with np.errstate(over="ignore"):
+                check_related(scale.scale.max() / scale.scale, scale.scale, scale.scale.max())
         progress("Learning from the labels")
         answer = fitted(base, relabel(labels, items), scale)
         progress("Asking the labels that were left out")
@@ -186,6 +187,7 @@ class Auto(Method):
         if against is not None:
             blend, changed = INITIAL, False
         params = {
+            "guard": self.guard,
             "signal_share": base.share.c,
             "weight": blend.new,
             "confirmed": confirmed,
@@ -200,7 +202,7 @@ class Auto(Method):
 
         found = Fit(
             cast(Any, answer.columns(blend) if changed else None),
-            self.params() | params,
+            params,
             [],
             [],
             (f"{describe_views(base, names)} {made}",),
@@ -222,7 +224,7 @@ class Auto(Method):
         sure = SURE if base.moves and scale.probabilities else ""
         return Fit(
             cast(Any, moved),
-            self.params() | {"signal_share": base.share.kept if base.moves else base.share.c},
+            {"guard": self.guard, "signal_share": base.share.kept if base.moves else base.share.c},
             [],
             [],
             (f"{describe_views(base, names)} {describe_share(base)}{sure}",),
@@ -281,7 +283,7 @@ def steps_of(base: LabelFree, columns: Sequence[Any], sampled: Sequence[Array], 
     """
     unknown = np.full(base.home.n_views, np.nan)
     steps = [
-        Step(t, one, base.view_shares(some), unknown)
+        Step(t, one, view_shares(base.by_view, base.home.n_views, some), unknown)
         for t, (one, some) in enumerate(zip(columns, sampled, strict=True))
     ]
     if watch is not None:

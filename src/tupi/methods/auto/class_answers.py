@@ -24,9 +24,8 @@ from tupi.judging.gain import Gain, mean_gain, pair_gain
 from tupi.methods.auto.answers import NEW, Answer, correlation
 from tupi.methods.auto.fused import Chances
 from tupi.methods.auto.guard import Blend, probability_of_gain, share_of_new, wrong_before
-from tupi.methods.auto.items import Scale
+from tupi.methods.auto.items import Scale, units_of
 from tupi.methods.auto.labelfree import LabelFree, with_one
-from tupi.methods.auto.process import units_of
 from tupi.methods.auto.surer import spread_of
 
 SHARPNESS_GRID = tuple(2.0 ** (k / 2) for k in range(9))  # powers to which class shares may be raised
@@ -321,3 +320,18 @@ def fitted_line(g: Array, ones: Array, height: float, slope: float) -> tuple[flo
     bounds = [(None, None), (-SLOPE_BOUND, SLOPE_BOUND)]
     theta = minimize(loss, np.zeros(2), jac=True, method="L-BFGS-B", bounds=bounds).x
     return float(height + HEIGHT_SD * theta[0]), float(slope * np.exp(LOG_SLOPE_SD * theta[1]))
+
+
+@dataclass(frozen=True, eq=False)
+class ClassMixture:
+    """Columns of classes after labels; `class_columns` says what the fields are."""
+
+    made: ClassColumns
+    blend: Blend
+    careful: Array
+
+    def __call__(self, base: Array, answers: Array | None, familiar: Array) -> Array:
+        """Return columns, by as much as items are familiar, and their own predictions otherwise."""
+        assert answers is not None
+        new = class_columns(None, base, answers, made=self.made, blend=self.blend, careful=self.careful)  # type: ignore[arg-type]
+        return familiar[:, None] * new + (1 - familiar[:, None]) * base[:, :, 0]

@@ -8,7 +8,8 @@ from scipy.special import expit
 
 from tupi.embedding.relevance import evenly
 from tupi.inputs.groups import Groups
-from tupi.methods.auto.answers import Answer, ComparisonAnswer
+from tupi.methods.auto.answers import Answer
+from tupi.methods.auto.comparisons import ComparisonAnswer
 from tupi.methods.auto.fused import Fused, Linear, Process
 from tupi.methods.auto.kernels import kernels, pick_features
 from tupi.methods.auto.labelfree import LabelFree

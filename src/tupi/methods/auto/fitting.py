@@ -2,8 +2,11 @@
 
 Values are learned under many hypotheses at once (`tupi.methods.auto.hypotheses`), some of which stand on averages over
 alike items and some on the views' own columns alone, which is what wins on ordinary tables. Classes and comparisons are
-learned by one process each (`tupi.methods.auto.process`, `tupi.methods.auto.preferences`). If labels are many, trees
-are mixed in for values and classes (`tupi.methods.auto.mixing`).
+learned by one process each (`tupi.methods.auto.class_fitting`, `tupi.methods.auto.comparisons`).
+
+If labels are many, trees are mixed in. With g for what all hypotheses say, new predictions are (1 - s) g + s trees. How
+large s is follows from the errors that both make on labels which they did not see, see
+`tupi.methods.auto.guard.mean_shares`.
 """
 
 from __future__ import annotations
@@ -14,53 +17,29 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import entr, ndtri
+from scipy.special import ndtri
 
 from tupi.embedding.relevance import evenly, normal_quantiles
 from tupi.inputs.groups import relative_labels
-from tupi.inputs.labels import Labels, Pairs, labelled_items
-from tupi.methods.auto.answers import Answer, ComparisonAnswer, RankingAnswer, RegressionAnswer
-from tupi.methods.auto.class_answers import (
-    CLASS_SHIFT,
-    BinaryAnswer,
-    ClassAnswer,
-    label_free_chances,
-)
-from tupi.methods.auto.fused import Average, Chances, Fused, Limits, Linear, Process, expected, line_of
+from tupi.inputs.labels import Labels, Pairs
+from tupi.methods.auto import trees
+from tupi.methods.auto.answers import Answer, RankingAnswer, RegressionAnswer
+from tupi.methods.auto.class_answers import BinaryAnswer
+from tupi.methods.auto.class_fitting import from_classes
+from tupi.methods.auto.comparisons import from_pairs
+from tupi.methods.auto.fused import Average, Fused, Limits, Process, expected, line_of
 from tupi.methods.auto.guard import mean_shares
-from tupi.methods.auto.hypotheses import (
-    FEW,
-    REVERSAL,
-    AtLabels,
-    Hypotheses,
-    averaged,
-    expected_of_columns,
-    hypotheses,
-)
-from tupi.methods.auto.items import Scale
+from tupi.methods.auto.hypotheses import AtLabels, Hypotheses, averaged, expected_of_columns, hypotheses
+from tupi.methods.auto.items import Scale, standardised, units_of
 from tupi.methods.auto.kernels import Features, Kernels, kernels, pick_features
 from tupi.methods.auto.labelfree import LabelFree
-from tupi.methods.auto.mixing import combined_left_out, with_class_trees, with_trees
-from tupi.methods.auto.preferences import Answers, fit_preferences, left_out_comparisons
-from tupi.methods.auto.process import (
-    CHOOSING_LABELS,
-    JITTER,
-    LeftOut,
-    PriorProcess,
-    judged_apart,
-    labelled_model,
-    posterior,
-    slope,
-    standardised,
-    units_of,
-)
+from tupi.methods.auto.process import CHOOSING_LABELS, FOLDS, LeftOut
 from tupi.methods.auto.subsets import subsets_of, with_subsets
 from tupi.methods.auto.surer import spread_of
+from tupi.methods.auto.trees import EXPECTED_OF_TREES, LEAST_FOR_TREES, LEAST_OF_TREES
 
 MAX_LABELS = 2000  # more are thinned out: systems of so many equations still take seconds
 MAX_ENTRIES = 1 << 27  # of a kernel between all items and the labelled ones: half a gigabyte
-MAX_JUDGED = 500  # comparisons that judge the gain
-LEAST_SLOPE = 0.25  # of the expected one: what labels that say so with less certainty are allowed
 LEAST_FOR_SCALES = 5  # labels that tell of a scale
 USUAL = 1.1  # times the deviation that is expected of the greatest
 PREFERRED = 1.0  # log odds of values as they are
@@ -77,7 +56,7 @@ def fitted(base: LabelFree, labels: Labels, scale: Scale) -> Answer:
     if scale.groups is not None:
         labels = relative_labels(labels, scale.groups)
     if isinstance(labels, Pairs):
-        return _from_pairs(base, labels, scale, most)
+        return from_pairs(base, labels, scale, most)
     place = np.empty(base.home.n, np.int64)
     place[base.order] = np.arange(base.home.n)
     # Thinned out evenly over their values; equal values in the order of the items' content.
@@ -88,10 +67,7 @@ def fitted(base: LabelFree, labels: Labels, scale: Scale) -> Answer:
     weights = None if labels.weights is None else labels.weights[used]
     labelled = pick_features(base, rows)
     if scale.task == "classification" and len(scale.scale) > 1:
-        chances = label_free_chances(base, scale)
-        z = (np.eye(len(chances.unit))[values.astype(np.int64)] - chances.frequency) / chances.unit
-        fused = with_class_trees(fit_classes(base, labelled, z, chances, weights), values.astype(np.int64), chances)
-        return ClassAnswer(base, scale, fused, len(values), rows, values.astype(np.int64), chances)
+        return from_classes(base, labelled, values.astype(np.int64), weights, scale, rows)
     groups = None if labels.groups is None else np.unique(labels.groups[used], return_inverse=True)[1]
     levels = scale.groups is None or scale.groups.levels
     best: tuple[float, Array, Fused] | None = None
@@ -149,35 +125,6 @@ def scales_of(values: Array, weights: Array | None = None) -> list[tuple[Array, 
         stretch = (1 + density * np.sqrt(2 * np.pi) * np.exp(0.5 * scores[some] ** 2)) / spread
         found.append(((z + scores) / spread, float(np.log(stretch).sum())))
     return found
-
-
-def _who(labels: Pairs, order: Positions) -> tuple[NDArray[Any] | None, Positions | None]:
-    """Return names and numbers of who compared; what values imply is said by one who is nobody else."""
-    if labels.raters is None and labels.implied is None:
-        return None, None
-    who = np.full(len(order), "") if labels.raters is None else labels.raters[order]
-    implied = np.zeros(len(order), bool) if labels.implied is None else labels.implied[order]
-    names, numbers = np.unique(who, return_inverse=True)
-    return np.append(names, "values") if implied.any() else names, np.where(implied, len(names), numbers)
-
-
-def _from_pairs(base: LabelFree, labels: Pairs, scale: Scale, most: int) -> Answer:
-    place = np.empty(base.home.n, np.int64)
-    place[base.order] = np.arange(base.home.n)
-    higher, lower = place[labels.higher], place[labels.lower]
-    order = np.lexsort([lower, higher])
-    if len(labelled_items(labels)) > most:
-        order = order[evenly(len(order), most // 2)]
-    higher, lower = higher[order], lower[order]
-    compared = np.unique(np.concatenate([higher, lower]))
-    higher, lower = np.searchsorted(compared, higher), np.searchsorted(compared, lower)
-    rows = base.order[compared]
-    groups = None if scale.groups is None else np.unique(scale.groups.numbers[rows], return_inverse=True)[1]
-    weights = None if labels.weights is None else labels.weights[order]
-    names, raters = _who(labels, order)
-    answers = Answers.of(higher, lower, weights, raters)
-    fused = fit_pairs(base, pick_features(base, rows), answers, groups)
-    return ComparisonAnswer(base, scale, fused, len(higher), rows, higher, lower, names)
 
 
 def most_labels(n: int) -> int:
@@ -245,17 +192,16 @@ def fit_values(
     # One process with the mean of all variances says how sure that is.
     function = expected(problem.columns[:, 0], columns[:, 0].T)
     v, noise = shares @ after.variances, float(shares @ after.noise) + LEAST_NOISE
-    for block in range(len(labelled.views)) if subsets is not None else ():
-        of = (after.subset >= 0) & (subsets.where[after.subset, 0] == block)
-        v[q + len(found.tables) + 2 * block] += shares[of] @ after.of_subset[of]  # the linear kernel of these views
-    model = labelled_model(columns, shared, found.prior, groups=None if levels else groups, weights=weights)
-    one = posterior(model, np.append(v, noise), (z - function(labelled.base)[:, 0])[:, None])
-    process = Process(function, found.columns, 0, columns, v, one.duals, constant)
+    if subsets is not None:  # as if the linear kernels of all columns explained what some explain
+        v[q + len(found.tables) :: 2] += subsets.variances(after, len(labelled.views))
+    inverse = np.linalg.inv(known.covariance(v, noise))
+    dual = inverse @ (z[:, None] - function(labelled.base))
+    process = Process(function, found.columns, 0, columns, v, dual, constant)
     nothing = np.empty(0, np.int64)
     return Fused(
         found,
         process,
-        list(one.inverses),
+        [inverse],
         noise,
         left_out,
         np.empty(0),
@@ -299,83 +245,57 @@ def both_sides(
     return after, duals, combined_left_out(judged, known.z, expected, sure)
 
 
-def fit_classes(problem: LabelFree, labelled: Features, z: Array, mean: Chances, weights: Array | None = None) -> Fused:
-    """Fit the process to classes.
-
-    Ten labels of ten classes leave some without any, and that nobody has seen a class is no sign that it is rare: it
-    stays as the label-free answer says.
+def with_trees(fused: Fused, z: Array) -> Fused:
+    """Return predictions, all and left-out ones, combined with those of trees, if there are labels enough.
 
     Parameters
     ----------
-    problem, labelled, weights
-        See `fit_values`.
-    z : ndarray of shape (m, c)
-        Indicators of their classes, in deviations of these.
-    mean : Chances
-        The mean function.
+    fused : Fused
+        What values made of all hypotheses.
+    z : ndarray of shape (m,)
+        The labels.
     """
-    found = kernels(problem, labelled)
-    columns, before, members = found.of_columns(labelled), mean(labelled.base), z > 0
-    residuals = np.where(members.any(axis=0), z - before, 0.0)
-    model = labelled_model(columns, found.within(), found.prior, CLASS_SHIFT, weights=weights)
-    some = evenly(len(z), int(CHOOSING_LABELS / z.shape[1] ** (1 / 3)))  # outputs agree on variances
-    v = model.among(some).most_likely(residuals[some])
-    after = posterior(model, v, residuals)
-    process = Process(mean, found.columns, 0, columns, v[:-1], after.duals, CLASS_SHIFT)
-    left_out, nothing = judged_apart(model, after, residuals, before, members), np.empty(0, np.int64)
-    inverses, noise = list(after.inverses), float(v[-1])
-    return Fused(found, process, inverses, noise, left_out, np.empty(0), nothing, weights=weights)
-
-
-def fit_pairs(problem: LabelFree, labelled: Features, answers: Answers, groups: Positions | None = None) -> Fused:
-    """Fit the process to comparisons among the labelled items, within which they are numbered."""
-    found = kernels(problem, labelled)
-    columns, shared = found.of_columns(labelled), found.within()
-    label_free = columns[:, 0].T
-    function = expected(problem.columns[:, 0], label_free)
-    mean = function(labelled.base)[:, 0]
-    after = fit_preferences(columns[0], shared, found.prior, mean, answers)
-    against = _against(label_free, after.v[0], after.dual[:, None])
-    if against.any() and (len(mean) < FEW or _odds_of_reversal(mean, answers.higher, answers.lower) < REVERSAL):
-        found, columns = _held(found, columns, against)
-        function, mean = Linear(LEAST_SLOPE * function.coefficients), LEAST_SLOPE * mean
-        after = fit_preferences(columns[0], shared, found.prior, mean, answers)
-    K = PriorProcess(columns, shared, JITTER * np.eye(len(mean)), found.prior).covariance(after.v, 0)
-    judged = evenly(len(answers.higher), MAX_JUDGED)
-    process = Process(function, found.columns, 0, columns, after.v, after.dual[:, None], 0.0)
-    differences = left_out_comparisons(after, K, judged)
-    return Fused(
-        found,
-        process,
-        [after.middle],
-        0.0,
-        LeftOut.nothing(),
-        differences,
-        judged,
-        groups=groups,
-        answers=after.answers,
+    if len(z) < LEAST_FOR_TREES or not fused.labelled.views or fused.weights is not None:
+        return fused
+    columns = fused.seen_by_trees(fused.labelled)
+    # As for hypotheses, a group is judged as one without any label would be.
+    dealt = np.arange(len(z)) if fused.groups is None or fused.groups.max() < 2 else fused.groups
+    judged = fused.left_out, of_trees(trees.left_out(columns, z, dealt % FOLDS))
+    share = float(mean_shares(np.array([z - one.held_out[:, 0] for one in judged]), EXPECTED_OF_TREES)[1])
+    if share < LEAST_OF_TREES:  # all items would have to meet all trees for next to nothing
+        return fused
+    return replace(
+        fused,
+        left_out=combined_left_out(judged, z, EXPECTED_OF_TREES),
+        plain_share=(1 - share) * fused.plain_share,
+        forest=trees.grow(columns, z),
+        forest_share=share,
     )
 
 
-def _against(answers: Array, variance: float, duals: Array) -> NDArray[np.bool_]:
-    """Return for which outputs the slope of the label-free answer came out too low, or negative."""
-    hoped = np.array([slope(one) for one in answers.T])
-    return hoped + variance * np.einsum("ij,ij->j", answers, duals) < LEAST_SLOPE * hoped
+def of_trees(held_out: Array) -> LeftOut:
+    """Return predictions of labels by trees that did not see them.
 
-
-def _odds_of_reversal(answer: Array, higher: Positions, lower: Positions) -> float:
-    """Return the log odds of comparisons that contradict the label-free answer against a coin.
-
-    Comparisons of the same item are not independent, so that they count as at most as many as there are items.
+    Trees that say something of one label saw others, and pull what they say towards these: a difference between two
+    left-out labels comes out too small, which is on the safe side.
     """
-    wrong = np.mean(answer[higher] < answer[lower])
-    if wrong <= 0.5:
-        return 0.0
-    return float(min(len(higher), len(answer)) * (np.log(2) - entr(wrong) - entr(1 - wrong)))
+    each = np.repeat(held_out[:, None], len(held_out), axis=1)
+    return LeftOut(held_out[:, None], each - each.T, each)
 
 
-def _held(found: Kernels, columns: Array, outputs: NDArray[np.bool_]) -> tuple[Kernels, Array]:
-    """Return the kernels without that of the label-free answer, for some outputs: its slope is then fixed."""
-    made, at_labels = found.columns.copy(), columns.copy()
-    made[outputs, 0] = at_labels[outputs, 0] = 0.0
-    return replace(found, columns=made), at_labels
+def combined_left_out(judged: Sequence[LeftOut], z: Array, expected: float, sure: Array | None = None) -> LeftOut:
+    """Return left-out predictions of the combination, each by shares that its own label had no part in.
+
+    These are chosen by the other labels, of which no prediction saw this one either; a pair meets the mean of two. If
+    labels have weights, errors count ``sure`` times.
+    """
+    errors = np.array([(z[:, None] - one.twice) * (1.0 if sure is None else sure[:, None]) for one in judged])
+    for one in errors:
+        np.fill_diagonal(one, np.nan)
+    shares = mean_shares(errors, expected)
+    pairs = 0.5 * (shares[:, :, None] + shares[:, None])
+    return LeftOut(
+        np.einsum("am,amc->mc", shares, np.array([one.held_out for one in judged])),
+        np.einsum("aij,aij->ij", pairs, np.array([one.differences for one in judged])),
+        np.einsum("aj,aij->ij", shares, np.array([one.twice for one in judged])),
+    )

@@ -14,11 +14,11 @@ from scipy.special import softmax
 from tupi.blocks.home import Rows, reads_views
 from tupi.embedding.anchors import Near
 from tupi.methods.auto.hypotheses import Hypotheses
-from tupi.methods.auto.items import Layout
+from tupi.methods.auto.items import Layout, slope
 from tupi.methods.auto.kernels import Features, Kernels, features_of
 from tupi.methods.auto.labelfree import with_one
 from tupi.methods.auto.preferences import Answers
-from tupi.methods.auto.process import LeftOut, slope
+from tupi.methods.auto.process import LeftOut
 from tupi.methods.auto.subsets import Subsets
 from tupi.methods.auto.trees import Forest
 
@@ -427,11 +427,6 @@ def _told(base: Array, answers: Array) -> Array:
 def mixed(rows: Rows, base: Array, answers: Array, *, coefficients: Array) -> Array:
     """Return columns that are made of [1, base columns, g, mean function]."""
     return np.einsum("ck,nck->nc", coefficients, _told(base, answers))
-
-
-def based_on(rows: Rows, base: Array, *, coefficients: Array) -> Array:
-    """Return columns that are made of [1, base columns]."""
-    return np.einsum("ck,nck->nc", coefficients, with_one(base))
 
 
 def deviations(rows: Rows, answers: Array, *, noise: float, unit: float) -> Array:

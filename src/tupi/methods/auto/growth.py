@@ -13,8 +13,8 @@ from dataclasses import replace
 from tupi.blocks.home import Memory
 from tupi.embedding.anchors import MOST
 from tupi.embedding.prepared import Prepared
-from tupi.methods.auto.items import content_order, scale_of
-from tupi.methods.auto.labelfree import LABEL_FREE, Array, LabelFree, averages_of, normal_scores, places
+from tupi.methods.auto.items import content_order, normal_scores, places, scale_of
+from tupi.methods.auto.labelfree import LABEL_FREE, Array, LabelFree, averages_of
 from tupi.runtime.computing import one_blas_thread
 
 MOST_GROWTH = 1.5  # times the items for which anchors were placed: beyond, others would stand for them better

@@ -32,7 +32,8 @@ from scipy.special import logsumexp
 
 from tupi.embedding.relevance import evenly
 from tupi.inputs.groups import members
-from tupi.methods.auto.process import JITTER, LeftOut, slope
+from tupi.methods.auto.items import slope
+from tupi.methods.auto.process import JITTER, LeftOut
 
 CORRELATIONS = (0.95, 0.8, 0.5, 0.2)  # of labels with the predictions
 OF_ANSWER = (
@@ -66,6 +67,7 @@ CHOOSING_LABELS, FEWER = 400, 3  # labels that weigh hypotheses at most, and how
 LEAST_SHARE = 1e-3  # hypotheses below this share of the likeliest are left out
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
+Sums = tuple[Array | float, Array | float, Array | float]  # see `_added`
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,27 +305,6 @@ def _means(column: Array, of_f: bool, line: tuple[float, float] | None) -> list[
     return found
 
 
-class Mean:
-    """A mean of arrays whose weights are known by their logarithms, entry by entry."""
-
-    def __init__(self) -> None:
-        self._most: Array | float = -np.inf
-        self._total: Array | float = 0.0
-        self._sum: Array | float = 0.0
-
-    def add(self, log: Array, values: Array) -> None:
-        """Take something in."""
-        most = np.maximum(self._most, log)
-        before, now = np.exp(self._most - most), np.exp(log - most)
-        self._most, self._total = most, self._total * before + now
-        self._sum = self._sum * before + now * values
-
-    @property
-    def value(self) -> Array:
-        """The mean of all that was taken in."""
-        return np.asarray(self._sum / self._total)
-
-
 def averaged(known: AtLabels, tried: Hypotheses, groups: Positions | None = None) -> tuple[Hypotheses, Array, LeftOut]:
     """Return what labels leave of hypotheses, K^-1 times the residuals under each, and predictions of labels left out.
 
@@ -357,19 +338,32 @@ def averaged(known: AtLabels, tried: Hypotheses, groups: Positions | None = None
         tried = tried[tried.standing(FEWER)]
     after: list[float] = []
     duals: list[Array] = []
-    one, two = Mean(), Mean()
+    one: Sums = (-np.inf, 0.0, 0.0)
+    two = one
     for before, (log, inverse, dual) in zip(tried.logs, known.told(tried), strict=True):
         after.append(before if settled else log)
         duals.append(dual)
         without = _without_two(dual, inverse) if groups is None else _without_groups(dual, inverse, groups)
         of_one, of_two = (after[-1] - (0.0 if settled else density) for density in without[1:])
-        one.add(np.broadcast_to(of_one, m), known.z - np.diag(without[0]))
-        two.add(np.broadcast_to(of_two, (m, m)), known.z[:, None] - without[0])
-    twice = two.value
-    np.fill_diagonal(twice, one.value)
+        one = _added(one, np.broadcast_to(of_one, m), known.z - np.diag(without[0]))
+        two = _added(two, np.broadcast_to(of_two, (m, m)), known.z[:, None] - without[0])
+    held_out, twice = one[2] / one[1], two[2] / two[1]
+    np.fill_diagonal(twice, held_out)
     told = replace(tried, logs=np.array(after))
     kept = told.standing()
-    return told[kept], np.array(duals)[kept], LeftOut(one.value[:, None], twice - twice.T, twice)
+    return told[kept], np.array(duals)[kept], LeftOut(held_out[:, None], twice - twice.T, twice)
+
+
+def _added(sums: Sums, log: Array, values: Array) -> Sums:
+    """Return sums of weights and of weighted values with one more of each, entry by entry.
+
+    Weights are known by their logarithms, and are counted in units of the largest one so far, whose logarithm comes
+    first.
+    """
+    largest, total, weighted = sums
+    most = np.maximum(largest, log)
+    before, now = np.exp(largest - most), np.exp(log - most)
+    return most, total * before + now, weighted * before + now * values
 
 
 def _without_two(dual: Array, inverse: Array) -> tuple[Array, Array, Array]:

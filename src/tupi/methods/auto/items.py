@@ -1,7 +1,7 @@
 """What an item is to the default method.
 
 Predictions become standardised columns (`Scale`), views columns side by side (`Layout`), and those that count say where
-an item is among the others (`Space`).
+an item is among the others (`Space`): which anchors are the nearest to it. Labels are standardised too (`units_of`).
 
 Where not all items can be looked at, some are drawn by their content, whatever the order in which they came. A sample
 that is spread evenly over all items changes as a whole when one item is added, and with it anchors and all that
@@ -13,17 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.blocks.home import Home, Rows, reads_views
+from tupi.blocks.home import Home, Kept, Rows, reads_views
 from tupi.embedding.anchors import Near, Points, one_view, place_anchors
 from tupi.embedding.prepared import Prepared, in_scale
+from tupi.embedding.relevance import TESTED, Relations, normal_quantiles, relations
 from tupi.inputs.groups import Groups
 from tupi.inputs.problem import Problem
 from tupi.methods.auto.signal import FITTED, leading_directions
 
+RHO = 0.8  # expected correlation of label-free answer and labels. It makes the slope positive whatever few labels say
+SAMPLE = 10_000  # items that views are judged by and anchors are placed by
 MOST_LOG_ODDS = np.log(999)  # of two classes: whoever says 1e-15 does not know it, and would outweigh everyone else
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
@@ -167,35 +171,107 @@ class Space:
     directions: NDArray[np.floating] | None
     anchors: Points
 
-    def near(self, points: Points) -> Near:
-        """Return the nearest anchors of items, given their related views."""
-        return self.near_and_reach(points)[0]
 
-    def near_and_reach(self, points: Points) -> tuple[Near, NDArray[np.float64]]:
-        """Return the same, and how far each item is from the last of its nearest anchors; 0 if it has none."""
-        if len(self.anchors.offsets) == len(points.offsets) and self.directions is None:
-            return self.anchors.near_and_reach(points)
-        # No item lacked a view when the anchors were placed. One that came later may, and meets them column by column.
-        whole = np.asarray(points.present.all(axis=1))
-        columns = points.columns if self.directions is None else points.columns @ self.directions
-        near, reach = self.anchors.near_and_reach(Points(columns, whole[:, None], self.anchors.offsets))
-        if whole.all():
-            return near, reach
-        some, anchors = np.flatnonzero(~whole), self.anchors.columns
-        anchors = anchors if self.directions is None else anchors @ self.directions.T
-        everywhere = np.ones((len(anchors), points.present.shape[1]), bool)
-        rows, far = Points(anchors, everywhere, points.offsets).near_and_reach(points[some])
-        near.numbers[some], near.weights[some], reach[some] = rows.numbers, rows.weights, far
+def near_and_reach(space: Space, points: Points) -> tuple[Near, NDArray[np.float64]]:
+    """Return the nearest anchors of items, given their related views, and how far the last of them is (0 if none)."""
+    directions = space.directions
+    if len(space.anchors.offsets) == len(points.offsets) and directions is None:
+        return space.anchors.near_and_reach(points)
+    # No item lacked a view when the anchors were placed. One that came later may, and meets them column by column.
+    whole = np.asarray(points.present.all(axis=1))
+    columns = points.columns if directions is None else points.columns @ directions
+    near, reach = space.anchors.near_and_reach(Points(columns, whole[:, None], space.anchors.offsets))
+    if whole.all():
         return near, reach
+    some, anchors = np.flatnonzero(~whole), space.anchors.columns
+    anchors = anchors if directions is None else anchors @ directions.T
+    everywhere = np.ones((len(anchors), points.present.shape[1]), bool)
+    rows, far = Points(anchors, everywhere, points.offsets).near_and_reach(points[some])
+    near.numbers[some], near.weights[some], reach[some] = rows.numbers, rows.weights, far
+    return near, reach
 
 
-def make_space(layout: Layout, points: Points, complete: bool, n: int) -> Space:
-    """Return where items are: in leading directions if no item lacks a view."""
+def make_space(
+    layout: Layout, sample: Sequence[tuple[Array, NDArray[np.bool_]]], complete: bool, n: int
+) -> tuple[Space, Points]:
+    """Return where items are, in leading directions if no item lacks a view, and the sample by which that was found.
+
+    Parameters
+    ----------
+    layout : Layout
+        Of the views.
+    sample : sequence of tuple
+        Columns of each related view for some of the items, and which of these have it.
+    complete : bool
+        Whether no item lacks a related view.
+    n : int
+        How many items there are.
+    """
+    points = layout.side_by_side(sample, layout.related)
     if not complete:
-        return Space(layout, None, place_anchors(points, n))
+        return Space(layout, None, place_anchors(points, n)), points
     directions = leading_directions(points.columns[:FITTED])
     columns = points.columns if directions is None else points.columns @ directions
-    return Space(layout, directions, place_anchors(one_view(columns), n))
+    return Space(layout, directions, place_anchors(one_view(columns), n)), points
+
+
+def places(home: Home, space: Space, keep: bool) -> tuple[Kept, Kept | None]:
+    """Return the nearest anchors of all items and, if they are to be kept, the views as the process sees them."""
+    if not keep:
+        return home.each(placed, space=space), None
+    both = home.each(placed_and_laid_out, space=space)
+    return [near for near, _ in both], [views for _, views in both]
+
+
+@reads_views
+def placed(rows: Rows, *, space: Space) -> Near:
+    """Return the nearest anchors of each item."""
+    return near_and_reach(space, space.layout.points(rows, space.layout.related))[0]
+
+
+@reads_views
+def placed_and_laid_out(rows: Rows, *, space: Space) -> tuple[Near, list[NDArray[np.floating]]]:
+    """Return the same and, as long as they are at hand, the views as the process sees them."""
+    layout = space.layout
+    points = layout.points(rows, layout.related)
+    near, _ = near_and_reach(space, points)
+    return near, [of_one(points, layout.related), *layout.laid_out(rows, related=False)]
+
+
+@reads_views
+def laid_out(rows: Rows, *, layout: Layout) -> list[NDArray[np.floating]]:
+    """Return the views as the process sees them."""
+    return layout.laid_out(rows)
+
+
+@reads_views
+def view_rows(rows: Rows, *, n_views: int) -> list[NDArray[Any]]:
+    """Return the columns of all views, and which items have them."""
+    found = [rows.view(number) for number in range(n_views)]
+    return [columns for columns, _ in found] + [has for _, has in found]
+
+
+def view_relations(
+    home: Home, given: Array, f: Array, ranked: bool
+) -> tuple[Array, Positions, Positions, Relations, list[Array], list[NDArray[np.bool_]]]:
+    """Return predictions as they are used here, items by content, a sample of them, and what it says about each view.
+
+    After these come the sample's rows of each view, and which of its items have them.
+    """
+    order = content_order(home, f)
+    f = normal_scores(f) if ranked else f
+    sample = drawing_order(order, given)[:SAMPLE]
+    drawn = home.picked(sample, view_rows, n_views=home.n_views)
+    columns, present = drawn[: home.n_views], drawn[home.n_views :]
+    rows, has = ([one[:TESTED] for one in some] for some in (columns, present))
+    return f, order, sample, relations(rows, has, f[sample[:TESTED]]), columns, present
+
+
+def normal_scores(columns: Array) -> Array:
+    """Return each column with its values replaced by normal quantiles of their ranks, deviation 1."""
+    scores = normal_quantiles(columns)
+    scores -= scores.mean(axis=0)
+    return scores / scores.std(axis=0)
 
 
 @reads_views
@@ -247,3 +323,26 @@ def _scrambled(number: NDArray[np.uint64]) -> NDArray[np.uint64]:
     number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return number ^ (number >> np.uint64(31))
+
+
+def units_of(values: Array, weights: Array | None) -> tuple[float, float]:
+    """Return the mean and the deviation of labels, to which each adds as much as it counts.
+
+    The deviation is at least a billionth of that of labels which count alike: one that hardly counts may then be far
+    from the others, and yet not so far that its square is no number.
+    """
+    level, deviation = float(np.average(values, weights=weights)), float(values.std())
+    if weights is not None:
+        deviation = max(float(np.sqrt(np.average((values - level) ** 2, weights=weights))), 1e-9 * deviation)
+    return level, deviation
+
+
+def standardised(values: Array, weights: Array | None) -> Array:
+    """Return labels less their mean, over their deviation; see `units_of`."""
+    level, deviation = units_of(values, weights)
+    return (values - level) / deviation
+
+
+def slope(answers: Array, rho: float = RHO) -> float:
+    """Return b0: the slope of labels with deviation one on predictions of them, if they correlate by so much."""
+    return float(1 / np.sqrt(answers.var() + (1 - rho**2) / rho**2))

@@ -10,20 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.blocks.home import Home, Kept, Rows, reads_views
+from tupi.blocks.home import Home, Kept, Rows
 from tupi.embedding.anchor_loops import find_nearest
 from tupi.embedding.anchors import FAINT, AnchorGraph, GraphKernel, Near, compile_all
-from tupi.embedding.relevance import TESTED, Relations, evenly, normal_quantiles, relations
-from tupi.methods.auto.items import Layout, Space, content_order, drawing_order, make_space, of_one
-from tupi.methods.auto.signal import SignalShare, explained_by, sampled_neighbors, signal_share
+from tupi.embedding.relevance import Relations, evenly
+from tupi.methods.auto.items import Layout, Space, laid_out, make_space, places, view_relations
+from tupi.methods.auto.signal import SignalShare, neighbors_alone, signal_share
 from tupi.runtime.computing import in_order, must_compile
 
-SAMPLE = 10_000  # items that views are judged by and anchors are placed by
 NEIGHBORS = 15  # by which views explain predictions
 STRENGTHS = (1.0, 10.0, 100.0)  # of the low passes
 KERNEL_STRENGTHS = (10.0, 100.0)  # of the graph's kernels
@@ -35,27 +34,6 @@ Positions = NDArray[np.int64]
 
 
 # Passes: functions of one block of items.
-
-
-@reads_views
-def placed(rows: Rows, *, space: Space) -> Near:
-    """Return the nearest anchors of each item."""
-    return space.near(space.layout.points(rows, space.layout.related))
-
-
-@reads_views
-def placed_and_laid_out(rows: Rows, *, space: Space) -> tuple[Near, list[NDArray[np.floating]]]:
-    """Return the same and, as long as they are at hand, the views as the process sees them."""
-    layout = space.layout
-    points = layout.points(rows, layout.related)
-    near = space.near(points)
-    return near, [of_one(points, layout.related), *layout.laid_out(rows, related=False)]
-
-
-@reads_views
-def laid_out(rows: Rows, *, layout: Layout) -> list[NDArray[np.floating]]:
-    """Return the views as the process sees them."""
-    return layout.laid_out(rows)
 
 
 def gathered(rows: Rows, near: Near, columns: Array, *, a: int) -> Array:
@@ -94,11 +72,9 @@ def with_one(base: Array) -> Array:
     return np.concatenate([np.ones((*base.shape[:2], 1)), base], axis=2)
 
 
-@reads_views
-def view_rows(rows: Rows, *, n_views: int) -> list[NDArray[Any]]:
-    """Return the columns of all views, and which items have them."""
-    found = [rows.view(number) for number in range(n_views)]
-    return [columns for columns, _ in found] + [has for _, has in found]
+def based_on(rows: Rows, base: Array, *, coefficients: Array) -> Array:
+    """Return columns that are made of [1, base columns]."""
+    return np.einsum("ck,nck->nc", coefficients, with_one(base))
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,14 +216,6 @@ class LabelFree:
     def _pick_typical(self) -> list[NDArray[np.floating]]:
         return self.home.picked(self.evenly(TYPICAL), laid_out, layout=self.layout)
 
-    def view_shares(self, columns: Array) -> Array:
-        """Return each view's share of what the views, one by one, explain in columns of the sample's items."""
-        shares = np.zeros(self.home.n_views)
-        for view, items, near in self.by_view:
-            shares[view] = explained_by(columns, items, near).mean()
-        total = shares.sum()
-        return shares / total if total > 0 else shares
-
 
 def smoothed(moments: Array) -> Array:
     """Return the coefficients of the centred average times its slope for f, given the moments."""
@@ -303,8 +271,8 @@ def label_free(
     if must_compile(find_nearest, progress):
         compile_all(layout.single)
     progress("Placing anchors")
-    points = layout.side_by_side([(columns[k], present[k]) for k in related], related)
-    space = make_space(layout, points, home.complete(related), len(f))
+    drawn = [(columns[k], present[k]) for k in related]
+    space, points = make_space(layout, drawn, home.complete(related), len(f))
     near, views = places(home, space, keep)
     progress("Averaging over alike items")
     alike = averages_of(home, initial, near, len(space.anchors.columns))
@@ -317,8 +285,8 @@ def label_free(
     away = p - np.eye(table.shape[1])[1]
     residual = float(np.mean(np.einsum("ck,ckl,cl->c", away, table, away)))
     share = signal_share(f[sample[spread]], by_themselves, NEIGHBORS, residual)
-    alone = in_order(partial(sampled_neighbors, k=NEIGHBORS), by_themselves)
-    by_view = [(view, spread[items], spread[others]) for view, (items, others) in zip(related, alone, strict=True)]
+    alone = zip(related, neighbors_alone(by_themselves, NEIGHBORS), strict=True)
+    by_view = [(view, spread[items], spread[others]) for view, (items, others) in alone]
     return LabelFree(
         home=home,
         order=order,
@@ -332,14 +300,6 @@ def label_free(
         views=views,
         **alike._asdict(),
     )
-
-
-def places(home: Home, space: Space, keep: bool) -> tuple[Kept, Kept | None]:
-    """Return the nearest anchors of all items and, if they are to be kept, the views as the process sees them."""
-    if not keep:
-        return home.each(placed, space=space), None
-    both = home.each(placed_and_laid_out, space=space)
-    return [near for near, _ in both], [views for _, views in both]
 
 
 class Averages(NamedTuple):
@@ -372,26 +332,3 @@ def averages_of(
     base = home.each(based, near, initial, average, passes=passes)
     table = home.summed(moments, base) / home.n
     return Averages(graph, m, sizes, base, table, again / np.maximum(sizes, FAINT)[:, None], passes)
-
-
-def view_relations(
-    home: Home, given: Array, f: Array, ranked: bool
-) -> tuple[Array, Positions, Positions, Relations, list[Array], list[NDArray[np.bool_]]]:
-    """Return predictions as they are used here, items by content, a sample of them, and what it says about each view.
-
-    After these come the sample's rows of each view, and which of its items have them.
-    """
-    order = content_order(home, f)
-    f = normal_scores(f) if ranked else f
-    sample = drawing_order(order, given)[:SAMPLE]
-    drawn = home.picked(sample, view_rows, n_views=home.n_views)
-    columns, present = drawn[: home.n_views], drawn[home.n_views :]
-    rows, has = ([one[:TESTED] for one in some] for some in (columns, present))
-    return f, order, sample, relations(rows, has, f[sample[:TESTED]]), columns, present
-
-
-def normal_scores(columns: Array) -> Array:
-    """Return each column with its values replaced by normal quantiles of their ranks, deviation 1."""
-    scores = normal_quantiles(columns)
-    scores -= scores.mean(axis=0)
-    return scores / scores.std(axis=0)

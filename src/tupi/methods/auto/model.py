@@ -24,12 +24,12 @@ from tupi.embedding.anchors import AnchorGraph, Near
 from tupi.embedding.relevance import evenly
 from tupi.inputs.new_items import Foreseen, Known, NewItems
 from tupi.methods.auto.answers import Answer, RankingAnswer
-from tupi.methods.auto.class_answers import ClassAnswer, ClassColumns, class_columns
-from tupi.methods.auto.fused import Fused, answered, answered_again, based_on, deviations, in_units, mixed
+from tupi.methods.auto.class_answers import ClassAnswer, ClassMixture
+from tupi.methods.auto.fused import Fused, answered, answered_again, deviations, in_units, mixed
 from tupi.methods.auto.guard import Blend
-from tupi.methods.auto.items import Layout, Scale, Space, of_one
+from tupi.methods.auto.items import Layout, Scale, Space, near_and_reach, normal_scores, of_one
 from tupi.methods.auto.kernels import with_tables
-from tupi.methods.auto.labelfree import KERNEL_STRENGTHS, LabelFree, based, normal_scores
+from tupi.methods.auto.labelfree import KERNEL_STRENGTHS, LabelFree, based, based_on
 from tupi.methods.auto.process import LeftOut, labelled_model, posterior
 from tupi.methods.auto.surer import without_labels
 from tupi.methods.base import familiarity, usual_distance
@@ -55,7 +55,7 @@ def met(rows: Rows, *, layout: Layout, space: Space | None, keep: bool) -> tuple
     near, reach, views = None, np.zeros(len(rows.has(0))), []
     if space is not None:
         points = layout.points(rows, layout.related)
-        near, reach = space.near_and_reach(points)
+        near, reach = near_and_reach(space, points)
         views.append(of_one(points, layout.related))
     size = np.zeros(len(reach))
     if layout.rest:
@@ -125,21 +125,6 @@ class Mixture:
             for one in (self.coefficients, self.own)
         )
         return familiar[:, None] * new + (1 - familiar[:, None]) * own
-
-
-@dataclass(frozen=True, eq=False)
-class ClassMixture:
-    """Columns of classes after labels; `tupi.methods.auto.class_answers.class_columns` says what the fields are."""
-
-    made: ClassColumns
-    blend: Blend
-    careful: Array
-
-    def __call__(self, base: Array, answers: Array | None, familiar: Array) -> Array:
-        """Return columns, by as much as items are familiar, and their own predictions otherwise."""
-        assert answers is not None
-        new = class_columns(None, base, answers, made=self.made, blend=self.blend, careful=self.careful)  # type: ignore[arg-type]
-        return familiar[:, None] * new + (1 - familiar[:, None]) * base[:, :, 0]
 
 
 @dataclass(frozen=True, eq=False)

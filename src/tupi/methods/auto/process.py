@@ -4,8 +4,8 @@ It learns classes and comparisons; values are learned under many hypotheses, `tu
 
 y_j = mean function + constant + sum_k GP_k + noise for each output j (one for scores, one per class), where GP_k has
 variance v_k times a kernel of `tupi.methods.auto.kernels`. The mean function of classes is their label-free
-probability; that of scores the label-free answer times the slope that a correlation of RHO would have. Outputs share
-the v_k. All algebra is m x m for m labels.
+probability; that of scores the label-free answer times the slope that `tupi.methods.auto.items.slope` expects. Outputs
+share the v_k. All algebra is m x m for m labels.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.optimize import minimize
 
-RHO = 0.8  # expected correlation of label-free answer and labels. It makes the slope positive whatever few labels say
 LOG_PRIOR_NOISE = -1.0
 PRIOR_SD = 1.0  # of log variances: a factor e either way
 BOUNDS = (-6.0, 4.0)  # how many deviations log variances may move from their prior
@@ -184,29 +183,6 @@ def left_out(values: Array, dual: Array, inverse: Array) -> Array:
     It is exact for given variances; these saw all labels.
     """
     return values - dual / np.diag(inverse)
-
-
-def units_of(values: Array, weights: Array | None) -> tuple[float, float]:
-    """Return the mean and the deviation of labels, to which each adds as much as it counts.
-
-    The deviation is at least a billionth of that of labels which count alike: one that hardly counts may then be far
-    from the others, and yet not so far that its square is no number.
-    """
-    level, deviation = float(np.average(values, weights=weights)), float(values.std())
-    if weights is not None:
-        deviation = max(float(np.sqrt(np.average((values - level) ** 2, weights=weights))), 1e-9 * deviation)
-    return level, deviation
-
-
-def standardised(values: Array, weights: Array | None) -> Array:
-    """Return labels less their mean, over their deviation; see `units_of`."""
-    level, deviation = units_of(values, weights)
-    return (values - level) / deviation
-
-
-def slope(answers: Array, rho: float = RHO) -> float:
-    """Return b0: the slope of labels with deviation one on predictions of them, if they correlate by so much."""
-    return float(1 / np.sqrt(answers.var() + (1 - rho**2) / rho**2))
 
 
 @dataclass(frozen=True, eq=False)

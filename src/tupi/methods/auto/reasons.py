@@ -22,20 +22,16 @@ from scipy.special import logsumexp
 
 from tupi.embedding.anchors import FAINT, Near
 from tupi.embedding.prepared import Prepared
-from tupi.methods.auto.answers import (
-    Answer,
-    ComparisonAnswer,
-    RankingAnswer,
-    RegressionAnswer,
-)
-from tupi.methods.auto.class_answers import BinaryAnswer, ClassAnswer
+from tupi.methods.auto.answers import Answer, RankingAnswer, RegressionAnswer
+from tupi.methods.auto.class_answers import BinaryAnswer, ClassAnswer, ClassMixture
+from tupi.methods.auto.comparisons import ComparisonAnswer
 from tupi.methods.auto.fused import answered
 from tupi.methods.auto.guard import Blend
-from tupi.methods.auto.items import Scale
+from tupi.methods.auto.items import Scale, near_and_reach, standardised, view_rows
 from tupi.methods.auto.kernels import Features, pick_features
-from tupi.methods.auto.labelfree import LabelFree, based, view_rows, with_one
-from tupi.methods.auto.model import ClassMixture, Mixture
-from tupi.methods.auto.process import JITTER, standardised
+from tupi.methods.auto.labelfree import LabelFree, based, with_one
+from tupi.methods.auto.model import Mixture
+from tupi.methods.auto.process import JITTER
 from tupi.methods.base import Moved
 from tupi.runtime.computing import one_blas_thread
 
@@ -159,7 +155,7 @@ class Explanation:
         columns, kept = initial[:, :, None], []
         if base.space is not None:
             assert whole.near is not None
-            near = base.space.near(layout.points(rows, layout.related))
+            near, _ = near_and_reach(base.space, layout.points(rows, layout.related))
             near.numbers[-1], near.weights[-1] = whole.near.numbers[0], whole.near.weights[0]
             average = self._averages(whole, near, initial)
             columns, kept = based(rows, near, initial, average, passes=base.passes), [near]

@@ -250,3 +250,21 @@ def explained_by(f: Array, items: NDArray[np.int64], near: NDArray[np.int64]) ->
         if spread > 0:
             shares[c] = np.mean((mean - mean.mean()) * (score - score.mean())) / spread
     return np.maximum(shares, 0.0) ** 2
+
+
+def neighbors_alone(related: Sequence[Columns], k: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Return what `sampled_neighbors` does, for each view by itself."""
+    return list(in_order(lambda X: sampled_neighbors(X, k), related))
+
+
+def view_shares(
+    by_view: Sequence[tuple[int, NDArray[np.int64], NDArray[np.int64]]], n_views: int, columns: Array
+) -> Array:
+    """Return each view's share of what the views, one by one, explain in columns of the sample's items.
+
+    For each related view comes its number, and the neighbours of some items of the sample.
+    """
+    shares = np.zeros(n_views)
+    for view, items, near in by_view:
+        shares[view] = explained_by(columns, items, near).mean()
+    return shares / (shares.sum() or 1.0)

@@ -68,6 +68,12 @@ class Subsets:
             found[block][first:end, 0] += weights @ self.of(labelled, number) / np.sqrt(self.scales[number])
         return found
 
+    def variances(self, said: Hypotheses, blocks: int) -> Array:
+        """Return by how much subsets of each of ``Features.views`` are expected to vary, by all hypotheses."""
+        led = said.subset >= 0
+        weights = said.shares[led] * said.of_subset[led]
+        return np.bincount(self.where[said.subset[led], 0], weights, blocks).astype(np.float64)
+
 
 def subsets_of(layout: Layout, labelled: Features) -> Subsets | None:
     """Return all subsets of the views' columns that tell anything of labelled items; None if there are not two."""
@@ -127,8 +133,10 @@ def _logs(known: AtLabels, base: Hypotheses, single: NDArray[np.bool_]) -> Array
         r, X = both[:, 0], both[:, 1:]
         t = 1 + c * np.einsum("mk,mk->k", X, X)
         found[h, single] = -np.log(np.diag(L)).sum() - 0.5 * np.log(t) - 0.5 * (r @ r - c * (r @ X) ** 2 / t)
-        for s in np.flatnonzero(~single):
-            L = dpotrf(K + c * known.subsets[s] @ known.subsets[s].T, lower=True, clean=True)[0]
+        for number, columns_of_view in enumerate(known.subsets):
+            if single[number]:
+                continue
+            L = dpotrf(K + c * columns_of_view @ columns_of_view.T, lower=True, clean=True)[0]
             r = solve_triangular(L, residuals, lower=True, check_finite=False)
-            found[h, s] = -np.log(np.diag(L)).sum() - 0.5 * r @ r
+            found[h, number] = -np.log(np.diag(L)).sum() - 0.5 * r @ r
     return found + base.logs[:, None]

@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 from tupi.runtime.computing import compiled, in_order
 
 TREES = 60
+LEAST_FOR_TREES = 40  # labels: fewer grow trees that say little, and none are mixed in
+EXPECTED_OF_TREES, LEAST_OF_TREES = 0.35, 0.03  # their share before any label, and that below which they are left out
 LEAST_LEAF = 2  # labelled items in a part, at least
 LOOKED_AT = 0.5  # share of the columns that a division looks at
 MOST_LOOKED_AT = 50  # and at most so many: a forest on 2,000 labels would take seconds otherwise
