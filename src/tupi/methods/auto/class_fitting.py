@@ -66,9 +66,8 @@ def fit_classes(problem: LabelFree, labelled: Features, z: Array, mean: Chances,
     v = model.among(some).most_likely(residuals[some])
     after = posterior(model, v, residuals)
     process = Process(mean, found.columns, 0, columns, v[:-1], after.duals, CLASS_SHIFT)
-    left_out, nothing = judged_apart(model, after, residuals, before, members), np.empty(0, np.int64)
-    inverses, noise = list(after.inverses), float(v[-1])
-    return Fused(found, process, inverses, noise, left_out, np.empty(0), nothing, weights=weights)
+    left_out = judged_apart(model, after, residuals, before, members)
+    return Fused(found, process, list(after.inverses), float(v[-1]), left_out, weights=weights)
 
 
 def with_class_trees(fused: Fused, classes: Positions, chances: Chances) -> Fused:

@@ -90,8 +90,7 @@ class ComparisonAnswer(OrderAnswer):
 
 def from_pairs(base: LabelFree, labels: Pairs, scale: Scale, most: int) -> ComparisonAnswer:
     """Return what is made of labels that are comparisons, of which at most so many items are used."""
-    place = np.empty(base.home.n, np.int64)
-    place[base.order] = np.arange(base.home.n)
+    place = np.argsort(base.order)
     higher, lower = place[labels.higher], place[labels.lower]
     order = np.lexsort([lower, higher])
     if len(labelled_items(labels)) > most:
@@ -135,17 +134,8 @@ def fit_pairs(problem: LabelFree, labelled: Features, answers: Answers, groups: 
     judged = evenly(len(answers.higher), MAX_JUDGED)
     process = Process(function, found.columns, 0, columns, after.v, after.dual[:, None], 0.0)
     differences = left_out_comparisons(after, K, judged)
-    return Fused(
-        found,
-        process,
-        [after.middle],
-        0.0,
-        LeftOut.nothing(),
-        differences,
-        judged,
-        groups=groups,
-        answers=after.answers,
-    )
+    known = LeftOut.nothing(), differences, judged
+    return Fused(found, process, [after.middle], 0.0, *known, groups=groups, answers=after.answers)
 
 
 def _against(answers: Array, variance: float, duals: Array) -> NDArray[np.bool_]:

@@ -55,8 +55,7 @@ def fitted(base: LabelFree, labels: Labels, scale: Scale) -> Answer:
         labels = relative_labels(labels, scale.groups)
     if isinstance(labels, Pairs):
         return from_pairs(base, labels, scale, most)
-    place = np.empty(base.home.n, np.int64)
-    place[base.order] = np.arange(base.home.n)
+    place = np.argsort(base.order)
     # Thinned out evenly over their values; equal values in the order of the items' content.
     by_value = np.lexsort([place[labels.index], labels.values])
     used = by_value[evenly(len(by_value), most)]
@@ -172,22 +171,12 @@ def fit_values(
     # One process with the mean of all variances says how sure that is.
     function = expected(problem.columns[:, 0], columns[:, 0].T)
     v, noise = shares @ after.variances, float(shares @ after.noise) + LEAST_NOISE
-    inverse = np.linalg.inv(known.covariance(v, noise))
+    inverse = np.asarray(np.linalg.inv(known.covariance(v, noise)), np.float64)
     dual = inverse @ (z[:, None] - function(labelled.base))
     process = Process(function, found.columns, 0, columns, v, dual, constant)
-    nothing = np.empty(0, np.int64)
+    plain = float(shares @ after.plain)
     return Fused(
-        found,
-        process,
-        [inverse],
-        noise,
-        left_out,
-        np.empty(0),
-        nothing,
-        groups=groups,
-        weights=weights,
-        average=average,
-        plain_share=float(shares @ after.plain),
+        found, process, [inverse], noise, left_out, groups=groups, weights=weights, average=average, plain_share=plain
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -223,8 +223,8 @@ class Fused:
     middles: list[Array]
     noise: float
     left_out: LeftOut
-    differences: Array
-    judged: Positions
+    differences: Array = field(default_factory=lambda: np.empty(0))
+    judged: Positions = field(default_factory=lambda: np.empty(0, np.int64))
     plain: Process | None = None
     plain_share: float = 0.0
     groups: Positions | None = None

@@ -67,7 +67,7 @@ CHOOSING_LABELS, FEWER = 400, 3  # labels that weigh hypotheses at most, and how
 LEAST_SHARE = 1e-3  # hypotheses below this share of the likeliest are left out
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
-Sums = tuple[Array | float, Array | float, Array | float]  # see `_added`
+Sums = tuple[Array, Array, Array]  # see `_added`
 
 
 @dataclass(frozen=True, eq=False)
@@ -313,7 +313,7 @@ def averaged(known: AtLabels, tried: Hypotheses, groups: Positions | None = None
         tried = tried[tried.standing(FEWER)]
     after: list[float] = []
     duals: list[Array] = []
-    one: Sums = (-np.inf, 0.0, 0.0)
+    one: Sums = (np.array(-np.inf), np.zeros(()), np.zeros(()))
     two = one
     for before, (log, inverse, dual) in zip(tried.logs, known.told(tried), strict=True):
         after.append(before if settled else log)
