@@ -73,8 +73,8 @@ def fit_classes(problem: LabelFree, labelled: Features, z: Array, mean: Chances,
 def with_class_trees(fused: Fused, classes: Positions, chances: Chances) -> Fused:
     """Return what is said of classes, and of labels left out, combined with trees, if there are labels enough.
 
-    The error of a label is a vector, which has an entry for each class, in shares of
-    the class; a label still counts as one. How much of trees is taken where a label is judged is chosen by all others.
+    The error of a label is a vector, which has an entry for each class, in shares of the class; a label still counts as
+    one. How much of trees is taken where a label is judged is chosen by all others.
 
     Parameters
     ----------

@@ -90,8 +90,7 @@ class ComparisonAnswer(OrderAnswer):
 
 def from_pairs(base: LabelFree, labels: Pairs, scale: Scale, most: int) -> ComparisonAnswer:
     """Return what is made of labels that are comparisons, of which at most so many items are used."""
-    place = np.argsort(base.order)
-    higher, lower = place[labels.higher], place[labels.lower]
+    higher, lower = base.place[labels.higher], base.place[labels.lower]
     order = np.lexsort([lower, higher])
     if len(labelled_items(labels)) > most:
         order = order[evenly(len(order), most // 2)]

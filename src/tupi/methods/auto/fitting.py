@@ -55,11 +55,10 @@ def fitted(base: LabelFree, labels: Labels, scale: Scale) -> Answer:
         labels = relative_labels(labels, scale.groups)
     if isinstance(labels, Pairs):
         return from_pairs(base, labels, scale, most)
-    place = np.argsort(base.order)
     # Thinned out evenly over their values; equal values in the order of the items' content.
-    by_value = np.lexsort([place[labels.index], labels.values])
+    by_value = np.lexsort([base.place[labels.index], labels.values])
     used = by_value[evenly(len(by_value), most)]
-    used = used[np.argsort(place[labels.index[used]])]
+    used = used[np.argsort(base.place[labels.index[used]])]
     rows, values = labels.index[used], labels.values[used]
     weights = None if labels.weights is None else labels.weights[used]
     labelled = pick_features(base, rows)

@@ -148,6 +148,13 @@ class LabelFree:
         """How much of the usual gain the views promise before any label: all of it, half, or none if all are junk."""
         return 1.0 if self.moves else 0.5 if self.layout.related else 0.0
 
+    @cached_property
+    def place(self) -> Positions:
+        """Where each item is in `order`."""
+        found = np.empty_like(self.order)
+        found[self.order] = np.arange(len(found))
+        return found
+
     def evenly(self, size: int) -> Positions:
         """Return some items, evenly spread over their content."""
         return self.order[evenly(len(self.order), size)]
