@@ -14,13 +14,14 @@ from tupi.inputs.seen import Seen
 from tupi.inputs.tables import Encoding
 from tupi.inputs.views import Statistics
 from tupi.methods.auto.class_answers import ClassColumns, ClassMixture
-from tupi.methods.auto.fused import Average, Chances, Fused, Linear, Process
+from tupi.methods.auto.fused import Average, Chances, Fused, Limits, Linear, Process
 from tupi.methods.auto.guard import Blend
 from tupi.methods.auto.hypotheses import Hypotheses
 from tupi.methods.auto.items import Layout, Scale, Space
 from tupi.methods.auto.kernels import Features, Kernels
 from tupi.methods.auto.model import AutoModel, Curve, Mixture, Units
 from tupi.methods.auto.process import LeftOut, LogPrior
+from tupi.methods.auto.subsets import Subsets
 from tupi.methods.auto.trees import Forest
 from tupi.methods.explicit import ExplicitModel, KernelFeatures
 
@@ -45,6 +46,7 @@ CLASSES: tuple[Any, ...] = (
     KnownView,
     Layout,
     LeftOut,
+    Limits,
     Linear,
     LogPrior,
     Mixture,
@@ -55,6 +57,7 @@ CLASSES: tuple[Any, ...] = (
     Seen,
     Space,
     Statistics,
+    Subsets,
     Units,
 )
 SAVED: dict[str, Any] = {made.__name__: made for made in CLASSES} | {"Anchors": Points}

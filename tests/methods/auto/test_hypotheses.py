@@ -8,7 +8,6 @@ from scipy.special import logsumexp, stdtrit
 from scipy.stats import multivariate_normal
 
 import tupi
-from tests.methods.auto.dense import everyone
 from tests.methods.auto.test_experts import ROWS, setting
 from tupi.methods.auto import hypotheses as module
 from tupi.methods.auto.fitting import both_sides, scales_of
@@ -44,6 +43,9 @@ def dense(known, tried, number):
         K = K + v * np.outer(column, column)
     for v, kernel in zip(tried.variances[number][q:], known.shared, strict=True):
         K = K + v * kernel
+    if tried.subset[number] >= 0:
+        X = known.subsets[tried.subset[number]]
+        K = K + tried.of_subset[number] * X @ X.T
     return mean, K
 
 
@@ -183,20 +185,6 @@ def test_many_labels_meet_fewer_hypotheses_and_nearly_the_same_predictions(monke
     after, duals, found = averaged(known, tried)
     assert len(after.logs) == len(duals) <= module.FEWER
     assert np.abs(found.held_out - exact).mean() < 0.1
-
-
-def test_what_is_said_of_items_is_the_mean_over_hypotheses():
-    base, fused, z = setting()
-    h, items = fused.average.hypotheses, everyone(base)
-    columns, shared = fused.kernels.of_columns(items)[0], fused.kernels.shared(items)
-    said = np.zeros(len(items.base))
-    for share, slopes, v, noise in zip(h.shares, h.slopes, h.variances, h.noise, strict=True):
-        q = len(columns)
-        mean = slopes @ (columns - columns[:, ROWS].mean(axis=1, keepdims=True))
-        C = 1 + (columns.T * v[:q]) @ columns[:, ROWS] + sum(a * K for a, K in zip(v[q:], shared, strict=True))
-        K = C[ROWS] + (noise + JITTER) * np.eye(len(ROWS))
-        said += share * (mean + C @ np.linalg.solve(K, z - mean[ROWS]))
-    np.testing.assert_allclose(fused.said(items)[:, 0], said, atol=1e-5)
 
 
 def test_a_reversed_predictor_is_turned_over_by_many_labels():

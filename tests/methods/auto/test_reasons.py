@@ -132,11 +132,16 @@ def test_pulls_are_what_changes_with_a_label():
     expected, shared = np.zeros(HELD), list(fused.kernels.within())
     h = fused.average.hypotheses
     each = zip(h.shares, h.slopes, h.heights, h.variances, h.noise, h.shifts, strict=True)
-    for share, slopes, height, v, noise, shift in each:
+    for number, (share, slopes, height, v, noise, shift) in enumerate(each):
         process = replace(fused.process, v=v, constant=shift)
         K = process.covariances(fused.labelled, shared, 0) + (noise + JITTER) * np.eye(HELD)
         mean = slopes @ (fused.process.at_labels[0] - fused.process.at_labels[0].mean(axis=1, keepdims=True))
         row = process.covariances(whole, fused.kernels.shared(whole), 0)[0]
+        if h.subset[number] >= 0:  # columns that lead
+            block, first, end = fused.average.subsets.where[h.subset[number]]
+            X, x = (items.views[block][:, first:end] for items in (fused.labelled, whole))
+            scale = h.of_subset[number] / np.mean(np.sum(X**2, axis=1))
+            K, row = K + scale * X @ X.T, row + scale * X @ x[0]
         expected += share * np.linalg.solve(K, row) * (z - mean - height) * TRUTH[:HELD].std()
     pulls = found.neighbours.set_index("item")["pull"]
     np.testing.assert_allclose(pulls[explanation.answer.rows].to_numpy(), expected, atol=1e-8)

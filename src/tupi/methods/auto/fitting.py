@@ -12,7 +12,7 @@ large s is follows from the errors that both make on labels which they did not s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,13 +27,14 @@ from tupi.methods.auto.answers import Answer, RankingAnswer, RegressionAnswer
 from tupi.methods.auto.class_answers import BinaryAnswer
 from tupi.methods.auto.class_fitting import from_classes
 from tupi.methods.auto.comparisons import from_pairs
-from tupi.methods.auto.fused import Average, Fused, Process, expected, line_of
+from tupi.methods.auto.fused import Average, Fused, Limits, Process, expected, line_of
 from tupi.methods.auto.guard import mean_shares
 from tupi.methods.auto.hypotheses import AtLabels, Hypotheses, averaged, expected_of_columns, hypotheses
 from tupi.methods.auto.items import Scale, standardised, units_of
 from tupi.methods.auto.kernels import Features, Kernels, kernels, pick_features
 from tupi.methods.auto.labelfree import LabelFree
 from tupi.methods.auto.process import CHOOSING_LABELS, FOLDS, LeftOut
+from tupi.methods.auto.subsets import subsets_of, with_subsets
 from tupi.methods.auto.surer import spread_of
 from tupi.methods.auto.trees import EXPECTED_OF_TREES, LEAST_FOR_TREES, LEAST_OF_TREES
 
@@ -43,6 +44,7 @@ LEAST_FOR_SCALES = 5  # labels that tell of a scale
 USUAL = 1.1  # times the deviation that is expected of the greatest
 PREFERRED = 1.0  # log odds of values as they are
 NARROWEST = 0.1  # deviations by which densities of values are estimated, at least
+BEYOND = 0.25  # of the labels' range, by which values may be beyond it that neither labels nor predictions have
 LEAST_NOISE = 0.005  # of the labels' variance, for how sure predictions are: kernels are never quite right
 Positions = NDArray[np.int64]
 Array = NDArray[np.float64]
@@ -81,11 +83,24 @@ def fitted(base: LabelFree, labels: Labels, scale: Scale) -> Answer:
             best = likely, z, fused
     assert best is not None
     fused = with_trees(best[2], best[1])
+    if lines is not None:
+        fused = replace(fused, limits=limits_of(base, best[1], lines[1]))
     if scale.task == "ranking":
         return RankingAnswer(base, scale, fused, len(values), rows, values, best[1])
     kind: Any = RegressionAnswer if scale.task == "regression" else BinaryAnswer
     answer: Answer = kind(base, scale, fused, len(values), rows, values)
     return answer
+
+
+def limits_of(base: LabelFree, z: Array, line: tuple[float, float]) -> Limits:
+    """Return how far from labels and from the initial predictions anything is said to be.
+
+    ``line`` has slope and height by which f, with mean 0 and deviation 1, would be the labels z.
+    """
+    own = line[0] * base.unit(base.only(0))
+    own[:, 0] += line[1]
+    beyond = BEYOND * (z.max() - z.min())
+    return Limits(float(z.min() - beyond), float(z.max() + beyond), own)
 
 
 def scales_of(values: Array, weights: Array | None = None) -> list[tuple[Array, float]]:
@@ -149,14 +164,18 @@ def fit_values(
     found = kernels(problem, labelled, with_f=True) if found is None else found
     columns, shared, m = found.of_columns(labelled), found.within(), len(z)
     together = np.ones((m, m)) if levels or groups is None else np.equal.outer(groups, groups).astype(float)
-    known = AtLabels(columns[0], shared, together, np.ones(m) if weights is None else weights, z)
     layout, q = problem.layout, columns.shape[1]
+    subsets = subsets_of(layout, labelled)
+    leading = [] if subsets is None else [subsets.of(labelled, one) for one in range(len(subsets.where))]
+    known = AtLabels(columns[0], shared, together, np.ones(m) if weights is None else weights, z, leading)
     tried = hypotheses(
         columns[0], 1 - problem.share.c, len(found.tables), bool(layout.related), bool(layout.rest), lines
     )
     apart = groups if groups is not None and groups.max() > 1 else None
-    sides = [np.flatnonzero(tried.plain == plain) for plain in (False, True)]
-    parts = [averaged(known, tried[side], apart) for side in sides if len(side)]
+    sides = [tried[np.flatnonzero(tried.plain == plain)] for plain in (False, True)]
+    if subsets is not None and len(sides[1].logs):
+        sides[1] = with_subsets(known, sides[1], subsets)
+    parts = [averaged(known, side, apart) for side in sides if len(side.logs)]
     after, duals, left_out = both_sides(parts, known, expected_of_columns(1 - problem.share.c))
     shares, constant = after.shares, 1.0 if levels else 0.0
     # Columns and the shift are linear in the base columns; so is the mean function.
@@ -166,10 +185,13 @@ def fit_values(
     )
     line[:, 0] += shares @ (after.heights + constant * after.shifts * duals.sum(axis=1))
     of_kernels = np.einsum("h,hp,hm->pm", shares, after.variances[:, q:], duals)
-    average = Average(line, [one[:, None] for one in of_kernels], after)
+    led = [] if subsets is None else subsets.slopes(labelled, after, duals)
+    average = Average(line, [one[:, None] for one in of_kernels], after, led, subsets)
     # One process with the mean of all variances says how sure that is.
     function = expected(problem.columns[:, 0], columns[:, 0].T)
     v, noise = shares @ after.variances, float(shares @ after.noise) + LEAST_NOISE
+    if subsets is not None:  # as if the linear kernels of all columns explained what some explain
+        v[q + len(found.tables) :: 2] += subsets.variances(after, len(labelled.views))
     inverse = np.asarray(np.linalg.inv(known.covariance(v, noise)), np.float64)
     dual = inverse @ (z[:, None] - function(labelled.base))
     process = Process(function, found.columns, 0, columns, v, dual, constant)
@@ -206,8 +228,7 @@ def both_sides(
         one.logs - one.evidence + np.log(share) + evidence for share, (one, _, _) in zip(shares, parts, strict=True)
     ]
     first, second = (one for one, _, _ in parts)
-    both = (np.concatenate([getattr(one, field.name) for one in (first, second)]) for field in fields(Hypotheses))
-    after = replace(Hypotheses(*both), logs=np.concatenate(logs))
+    after = replace(first.beside(second), logs=np.concatenate(logs))
     duals = np.concatenate([one for _, one, _ in parts])
     return after, duals, combined_left_out(judged, known.z, expected, sure)
 

@@ -19,6 +19,7 @@ from tupi.methods.auto.kernels import Features, Kernels, features_of
 from tupi.methods.auto.labelfree import with_one
 from tupi.methods.auto.preferences import Answers
 from tupi.methods.auto.process import LeftOut
+from tupi.methods.auto.subsets import Subsets
 from tupi.methods.auto.trees import Forest
 
 ENTRIES = 1 << 20  # of kernels that are computed at once
@@ -154,23 +155,59 @@ class Average:
         By what each of the shared kernels is multiplied, see `tupi.methods.auto.kernels.Kernels.applied`.
     hypotheses : Hypotheses
         What it is the mean of.
+    led : list of ndarray of shape (d, c)
+        By what the columns of each of the items' views are multiplied beside, because some of them lead.
+    subsets : Subsets or None
+        Which columns may lead.
     """
 
     line: Array
     weights: list[Array]
     hypotheses: Hypotheses
+    led: list[Array] = field(default_factory=list)
+    subsets: Subsets | None = None
 
     def mean(self, process: Process) -> Linear:
         """Return what is expected before any label, by the hypotheses as they count after."""
         h = self.hypotheses
         return line_of(h.shares @ h.slopes, process.columns, process.at_labels, float(h.shares @ h.heights))
 
-    def means(self, process: Process) -> Iterator[tuple[float, Linear, Array, float, float]]:
-        """Yield the share of each hypothesis, its mean function, its variances, its noise and that of a shift."""
+    def means(self, process: Process) -> Iterator[tuple[float, Linear, Array, float, float, int]]:
+        """Yield the share, mean function, variances, noise and shift's variance of each hypothesis, and its number."""
         h = self.hypotheses
         each = zip(h.shares, h.slopes, h.heights, h.variances, h.noise, h.shifts, strict=True)
-        for share, slopes, height, v, noise, shift in each:
-            yield float(share), line_of(slopes, process.columns, process.at_labels, height), v, float(noise), shift
+        for number, (share, slopes, height, v, noise, shift) in enumerate(each):
+            mean = line_of(slopes, process.columns, process.at_labels, height)
+            yield float(share), mean, v, float(noise), shift, number
+
+    def leading(self, number: int, items: Features) -> Array:
+        """Return the columns that lead in a hypothesis, scaled so that X X^T is what they add to the covariance."""
+        subset = self.hypotheses.subset[number]
+        if self.subsets is None or subset < 0:
+            return np.zeros((len(items.base), 0))
+        return np.sqrt(self.hypotheses.of_subset[number]) * self.subsets.of(items, int(subset))
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """Values beyond which nothing is said, since a line that labels support among themselves may lead anywhere beyond.
+
+    Attributes
+    ----------
+    lowest, highest : float
+        Labels, and a little beyond.
+    own : ndarray of shape (c, k + 1)
+        How the initial prediction of an item, which may be beyond them, is made of one and the base columns.
+    """
+
+    lowest: float
+    highest: float
+    own: Array
+
+    def __call__(self, said: Array, base: Array) -> Array:
+        """Return what is said of items, within the limits or as far as their own predictions."""
+        own = np.einsum("ck,nck->nc", self.own, base)
+        return np.clip(said, np.minimum(own, self.lowest), np.maximum(own, self.highest))
 
 
 def line_of(slopes: Array, columns: Array, at_labels: Array, height: float = 0.0) -> Linear:
@@ -216,6 +253,8 @@ class Fused:
         For comparisons: these, with what was found of their raters.
     weights : ndarray of shape (m,), optional
         For values: as how many answers each counts.
+    limits : Limits, optional
+        For values in the units of the predictions: how far from these and from the labels anything is said to be.
     """
 
     kernels: Kernels
@@ -233,6 +272,7 @@ class Fused:
     answers: Answers | None = None
     weights: Array | None = None
     average: Average | None = None
+    limits: Limits | None = None
 
     @property
     def labelled(self) -> Features:
@@ -281,7 +321,10 @@ class Fused:
         said: Array = np.einsum("ck,nck->nc", average.line, items.base)
         if average.weights:
             said = said + self.kernels.applied(items, average.weights)
-        return self._with_trees(said, items)
+        for X, slopes in zip(items.views, average.led, strict=False):
+            said += X @ slopes.astype(X.dtype)
+        said = self._with_trees(said, items)
+        return said if self.limits is None else self.limits(said, items.base)
 
     def _with_trees(self, said: Array, items: Features) -> Array:
         """Return what is said of items together with what trees say."""

@@ -89,6 +89,8 @@ class Hypotheses:
     heights, shifts : ndarray of shape (h,), optional
         Of the mean function on average over the labelled items, and the variance by which all labels may be higher.
         In files of earlier versions they are 0 and 1 for all.
+    subset, of_subset : ndarray of shape (h,), optional
+        Which columns lead, see `tupi.methods.auto.subsets`, and the variance of their kernel; -1 and 0 if none do.
     """
 
     slopes: Array
@@ -98,15 +100,30 @@ class Hypotheses:
     plain: NDArray[np.bool_]
     heights: Array = field(default_factory=lambda: np.empty(0))
     shifts: Array = field(default_factory=lambda: np.empty(0))
+    subset: Positions = field(default_factory=lambda: np.empty(0, np.int64))
+    of_subset: Array = field(default_factory=lambda: np.empty(0))
 
     def __post_init__(self) -> None:
         if not len(self.shifts):
             object.__setattr__(self, "heights", np.zeros(len(self.logs)))
             object.__setattr__(self, "shifts", np.ones(len(self.logs)))
+        if not len(self.subset):
+            object.__setattr__(self, "subset", np.full(len(self.logs), -1))
+            object.__setattr__(self, "of_subset", np.zeros(len(self.logs)))
 
     def __getitem__(self, chosen: Positions) -> Hypotheses:
         """Return some of them."""
         return Hypotheses(*(getattr(self, one.name)[chosen] for one in fields(self)))
+
+    def beside(self, others: Hypotheses) -> Hypotheses:
+        """Return these and others."""
+        return Hypotheses(
+            *(np.concatenate([getattr(one, each.name) for one in (self, others)]) for each in fields(self))
+        )
+
+    def less_likely(self, factor: float) -> Hypotheses:
+        """Return the same, each of which counts by a factor less."""
+        return replace(self, logs=self.logs + np.log(factor))
 
     @property
     def shares(self) -> Array:
@@ -139,6 +156,8 @@ class AtLabels(NamedTuple):
         As how many answers each value counts: by so much its noise is less.
     z : ndarray of shape (m,)
         The values, mean 0 and deviation 1.
+    subsets : list of ndarray of shape (m, d)
+        Columns that may lead.
     """
 
     columns: Array
@@ -146,12 +165,14 @@ class AtLabels(NamedTuple):
     fixed: Array
     sure: Array
     z: Array
+    subsets: Sequence[Array] = ()
 
     def among(self, some: Positions) -> AtLabels:
         """Return some of the labels."""
         square = np.ix_(some, some)
         shared = self.shared[:, some][:, :, some]
-        return AtLabels(self.columns[:, some], shared, self.fixed[square], self.sure[some], self.z[some])
+        subsets = [X[some] for X in self.subsets]
+        return AtLabels(self.columns[:, some], shared, self.fixed[square], self.sure[some], self.z[some], subsets)
 
     def mean(self, slopes: Array, height: float = 0.0) -> Array:
         """Return the mean function of a hypothesis."""
@@ -169,8 +190,12 @@ class AtLabels(NamedTuple):
     def told(self, one: Hypotheses) -> Iterator[tuple[float, Array, Array]]:
         """Yield for each hypothesis how much it counts after the labels, K^-1, and K^-1 times the residuals."""
         each = zip(one.slopes, one.variances, one.noise, one.logs, one.heights, one.shifts, strict=True)
-        for slopes, variances, noise, before, height, shift in each:
-            factor, wrong = dpotrf(self.covariance(variances, noise, shift), lower=True)
+        for number, (slopes, variances, noise, before, height, shift) in enumerate(each):
+            K = self.covariance(variances, noise, shift)
+            if one.subset[number] >= 0:
+                X = self.subsets[one.subset[number]]
+                K += one.of_subset[number] * X @ X.T
+            factor, wrong = dpotrf(K, lower=True)
             if wrong:
                 raise np.linalg.LinAlgError("the covariance of the labels is not positive definite")
             inverse = dpotri(factor, lower=True)[0]

@@ -25,7 +25,7 @@ from tupi.embedding.prepared import Prepared
 from tupi.methods.auto.answers import Answer, RankingAnswer, RegressionAnswer
 from tupi.methods.auto.class_answers import BinaryAnswer, ClassAnswer, ClassMixture
 from tupi.methods.auto.comparisons import ComparisonAnswer
-from tupi.methods.auto.fused import Process, answered
+from tupi.methods.auto.fused import answered
 from tupi.methods.auto.guard import Blend
 from tupi.methods.auto.items import Scale, near_and_reach, standardised, view_rows
 from tupi.methods.auto.kernels import Features, pick_features
@@ -206,8 +206,7 @@ class Explanation:
         here, there = (fused.kernels.own(one, v, fused._graph) for one in (whole, fused.labelled))
         alike = np.clip(covariance / np.sqrt(np.maximum(here * there, 1e-300)), 0.0, 1.0)
         pull = np.zeros(len(alike))
-        for share, process, inverse, residuals in self._experts(output):
-            row = process.covariances(whole, shared, output)[0]
+        for share, row, inverse, residuals in self._experts(whole, shared, output):
             pull += share * (row * residuals if inverse is None else (row @ inverse) * residuals)
         if fused.forest is not None:
             pull += fused.forest_share * fused.outputs_of_trees[output] * self._pull_of_trees(whole, output)
@@ -220,8 +219,10 @@ class Explanation:
         fused = self.answer.fused
         return fused.process.mean(base) if fused.average is None else fused.average.mean(fused.process)(base)
 
-    def _experts(self, output: int) -> Iterator[tuple[float, Process, Array | None, Array]]:
-        """Yield the share of each process, itself, K^-1, and what labels are beyond its mean function.
+    def _experts(
+        self, whole: Features, shared: list[NDArray[np.floating]], output: int
+    ) -> Iterator[tuple[float, Array, Array | None, Array]]:
+        """Yield the share of each process, its row k of an item, K^-1, and what labels are beyond its mean function.
 
         A label's pull is its weight in the prediction, k^T K^-1, times that. Comparisons have no values; K^-1 is then
         None, and what takes the place of these are the duals. Values have a process for each hypothesis.
@@ -231,10 +232,11 @@ class Explanation:
         fused = answer.fused
         process, at = fused.process, fused.labelled.base
         if isinstance(answer, ComparisonAnswer):
-            yield 1.0, process, None, process.duals[:, output]
+            yield 1.0, process.covariances(whole, shared, output)[0], None, process.duals[:, output]
         elif isinstance(answer, ClassAnswer):
             share = 1 - fused.forest_share * fused.outputs_of_trees[output]
-            yield share, process, fused.middles[output], self._labels(output) - process.mean(at)[:, output]
+            residuals = self._labels(output) - process.mean(at)[:, output]
+            yield share, process.covariances(whole, shared, output)[0], fused.middles[output], residuals
         else:
             assert fused.average is not None
             sure = np.ones(len(at)) if fused.weights is None else fused.weights
@@ -242,14 +244,16 @@ class Explanation:
             if not process.constant and fused.groups is not None:  # each group has a constant of its own
                 apart = np.equal.outer(fused.groups, fused.groups).astype(float)
             within = list(fused.kernels.within())
-            for share, mean, v, noise, shift in fused.average.means(process):
+            for share, mean, v, noise, shift, number in fused.average.means(process):
                 one = replace(process, mean=mean, v=v, constant=shift * process.constant)
                 K = one.covariances(fused.labelled, within, 0) + apart + np.diag(noise / sure + JITTER)
+                X, Y = (fused.average.leading(number, items) for items in (fused.labelled, whole))
+                residuals = self._labels(output) - mean(at)[:, 0]
                 yield (
                     (1 - fused.forest_share) * share,
-                    one,
-                    np.asarray(np.linalg.inv(K)),
-                    self._labels(output) - mean(at)[:, 0],
+                    one.covariances(whole, shared, 0)[0] + X @ Y[0],
+                    np.asarray(np.linalg.inv(K + X @ X.T)),
+                    residuals,
                 )
 
     def _labels(self, output: int) -> Array:

@@ -6,7 +6,7 @@ per cent about a quarter of the items have no view at all and one in a thousand 
 out to the five views: each item has one view, and no item has two. Pairwise accuracy, in per cent, on the items that
 are neither trained on nor labelled, those without a view included.
 
-    python experiments/coverage.py [--seeds 2]
+    python experiments/partly_seen.py [--seeds 2]
 """
 
 import argparse
