@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from tupi.embedding.relevance import evenly
 from tupi.methods.auto import trees
 from tupi.methods.auto.class_answers import CLASS_SHIFT, ClassAnswer, label_free_chances
-from tupi.methods.auto.fused import Chances, Fused, Process
+from tupi.methods.auto.fused import Fused, Process
 from tupi.methods.auto.guard import shares_by
 from tupi.methods.auto.items import Scale
-from tupi.methods.auto.kernels import Features, kernels
+from tupi.methods.auto.kernels import Chances, Features, kernels
 from tupi.methods.auto.labelfree import LabelFree
 from tupi.methods.auto.process import CHOOSING_LABELS, FOLDS, judged_apart, labelled_model, posterior
 from tupi.methods.auto.trees import EXPECTED_OF_TREES, LEAST_FOR_TREES, LEAST_OF_TREES

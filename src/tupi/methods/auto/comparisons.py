@@ -12,10 +12,10 @@ from scipy.special import entr
 from tupi.embedding.relevance import evenly
 from tupi.inputs.labels import Pairs, labelled_items
 from tupi.methods.auto.answers import OrderAnswer
-from tupi.methods.auto.fused import Fused, Linear, Process, expected
+from tupi.methods.auto.fused import Fused, Process
 from tupi.methods.auto.hypotheses import FEW, REVERSAL
 from tupi.methods.auto.items import Scale, slope
-from tupi.methods.auto.kernels import Features, Kernels, kernels, pick_features
+from tupi.methods.auto.kernels import Features, Kernels, Linear, expected, kernels, pick_features
 from tupi.methods.auto.labelfree import LabelFree
 from tupi.methods.auto.preferences import Answers, fit_preferences, left_out_comparisons
 from tupi.methods.auto.process import JITTER, LeftOut, PriorProcess
