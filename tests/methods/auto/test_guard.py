@@ -184,22 +184,23 @@ def test_few_labels_change_a_strong_predictor_less():
 @pytest.mark.parametrize("change", [0.0, 0.1, 1.0, 2.0])
 @pytest.mark.parametrize("size", [4, 10, 40, 150])
 @pytest.mark.parametrize("correlation", [-0.7, -0.2, 0.0, 0.3, 0.8])
-def test_confirmation_is_bayes_rule(correlation, size, change):
+@pytest.mark.parametrize("doubt", [guard.OF_ORDER, guard.OF_VALUES])
+def test_confirmation_is_bayes_rule(correlation, size, change, doubt):
     """Of labels that belong to the items against labels in any order, by arctanh of their correlation."""
     z, error = np.arctanh(correlation), 1 / np.sqrt(size - 3)
 
     def among_related(zeta):
-        usual = (1 - guard.WEAK) * norm.pdf(zeta, guard.EXPECTED, guard.EXPECTED_SD)
-        return usual + guard.WEAK / guard.MOST * (zeta < guard.MOST)
+        usual = (1 - doubt.weak) * norm.pdf(zeta, guard.EXPECTED, guard.EXPECTED_SD)
+        return usual + doubt.weak / guard.MOST * (zeta < guard.MOST)
 
     def density(zeta):
         return among_related(zeta) * norm.pdf(z, zeta, error)
 
     points = [guard.MOST, guard.EXPECTED, max(z, 0.0)]
     related = quad(density, 0, 4, points=points, epsabs=0, epsrel=1e-10, limit=200)[0]
-    cost = guard.COST_OF_CHANGE * 25 / (25 + guard.HALF_COST)
-    odds = np.exp(guard.CONFIRMED - cost * change) * related / norm.pdf(z, 0, error)
-    assert confirmation(correlation, size, change, 25) == pytest.approx(odds / (1 + odds), rel=1e-6)
+    cost = doubt.cost * 25 / (25 + guard.HALF_COST)
+    odds = np.exp(doubt.odds - cost * change) * related / norm.pdf(z, 0, error)
+    assert confirmation(correlation, size, change, 25, doubt) == pytest.approx(odds / (1 + odds), rel=1e-6)
 
 
 @pytest.mark.parametrize("size", [4, 15, 40, 400])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,10 @@ from tupi.judging.gain import Gain, mean_gain, pair_gain
 from tupi.methods.auto.fused import Fused, answered, answered_again, deviations, in_units, mixed, told
 from tupi.methods.auto.guard import (
     OF_ERRORS,
+    OF_ORDER,
+    OF_VALUES,
     Blend,
+    Doubt,
     blend_of,
     confirmation,
     probability_of_gain,
@@ -56,6 +59,7 @@ class Answer(ABC):
         The labelled items that it was fitted to, numbered as in the problem's home.
     """
 
+    doubt: ClassVar[Doubt] = OF_ORDER
     problem: LabelFree
     scale: Scale
     fused: Fused
@@ -141,7 +145,7 @@ class Answer(ABC):
         cross = among[-2, -1] - among[0, -2] * among[0, -1]
         size = np.sqrt(np.prod([max(among[k, k] - among[0, k] ** 2, 0.0) for k in (-2, -1)]))
         change = 1 - (cross / size if size > 1e-12 else 0.0)
-        return confirmation(*self.agreement(), change / self.honesty(), self.n_used)
+        return confirmation(*self.agreement(), change / self.honesty(), self.n_used, self.doubt)
 
     @property
     def n_sure(self) -> float:
@@ -292,6 +296,7 @@ class RankingAnswer(OrderAnswer):
 class RegressionAnswer(Answer):
     """Values from values, in the labels' units."""
 
+    doubt: ClassVar[Doubt] = OF_VALUES
     values: Array
 
     def coefficients(self, blend: Blend) -> Array:

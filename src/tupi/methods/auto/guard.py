@@ -23,13 +23,11 @@ from scipy.special import betaincinv, expit, log_ndtr, log_softmax, ndtr
 from tupi.judging.evidence import LEAST_CONFIRMED
 from tupi.judging.gain import Gain
 
-CONFIRMED = 3.5  # log odds that labels belong to the items, before they are compared with anything
-# A change must be as credible as it is large: so much is taken off these odds for new predictions that are uncorrelated
-# with the label-free answer, and twice as much for reversed ones.
-COST_OF_CHANGE = 12.5
-HALF_COST = 10  # labels with which half of that is taken off: ids go astray in files, seldom in a few answers typed in
+HALF_COST = (
+    10  # labels with which half of the cost of a change counts: ids go astray in files, seldom in answers typed in
+)
 EXPECTED, EXPECTED_SD = 1.0, 0.25  # arctanh of the correlation of labels with predictions that did not see them
-WEAK, MOST = 0.05, 1.5  # share of problems in which any arctanh from 0 to this is as likely
+MOST = 1.5  # in some problems any arctanh from 0 to this is as likely
 LEAST = 0.5  # below this probability of a gain, predictions come back unchanged
 LEAST_OF_WEAK = 0.2  # the same where more than usual is wrong: a mean with such predictions mostly errs less than they
 LEAST_UNRELATED = 0.95  # the same where no view depends on the predictions: then only the labels speak for a gain
@@ -96,12 +94,36 @@ def probability_of_gain(gain: Gain, promise: float, prior: Expectation = OF_SHAR
     return float(ndtr(total / np.sqrt(precision)))
 
 
+@dataclass(frozen=True)
+class Doubt:
+    """How far labels are taken to belong to the items before they are compared with anything.
+
+    Attributes
+    ----------
+    odds : float
+        Log odds that they do.
+    cost : float
+        A change must be as credible as it is large: so much is taken off these odds for new predictions that are
+        uncorrelated with the label-free answer, and twice as much for reversed ones.
+    weak : float
+        Share of problems in which labels need not agree with predictions as far as is usual, see `MOST`.
+    """
+
+    odds: float
+    cost: float
+    weak: float
+
+
+OF_ORDER = Doubt(3.5, 12.5, 0.05)  # and of classes
+OF_VALUES = Doubt(0.0, 5.0, 0.3)  # wrong labels soon make values worse than predictions that are left alone
+
+
 def _log_density(distance: float, sd: float) -> float:
     """Return the logarithm of a normal density, so far from its mean."""
     return float(-0.5 * (distance / sd) ** 2 - np.log(sd * np.sqrt(2 * np.pi)))
 
 
-def confirmation(correlation: float, size: float, change: float, given: int) -> float:
+def confirmation(correlation: float, size: float, change: float, given: int, doubt: Doubt = OF_ORDER) -> float:
     """Return the probability that the labels belong to the items, as far as the new predictions depend on it.
 
     By Fisher's transformation, arctanh of the correlation of unrelated labels with predictions that did not see them is
@@ -118,16 +140,18 @@ def confirmation(correlation: float, size: float, change: float, given: int) -> 
         One minus the correlation of the new predictions with the label-free answer: 0 for the same, 2 for reversed.
     given : int
         How many labels of whatever kind there are.
+    doubt : Doubt
+        What is known before.
     """
-    odds = CONFIRMED - COST_OF_CHANGE * given / (given + HALF_COST) * change
+    odds = doubt.odds - doubt.cost * given / (given + HALF_COST) * change
     if size > 3:
         z, error = np.arctanh(np.clip(correlation, -0.999, 0.999)), 1 / np.sqrt(size - 3)
-        expected = np.log(1 - WEAK) + _log_density(z - EXPECTED, np.hypot(EXPECTED_SD, error))
+        expected = np.log(1 - doubt.weak) + _log_density(z - EXPECTED, np.hypot(EXPECTED_SD, error))
         # Times the chance that it is above 0, given z: else the wider distribution would have the likelier lower tail.
         expected += log_ndtr((EXPECTED / EXPECTED_SD**2 + z / error**2) / np.hypot(1 / EXPECTED_SD, 1 / error))
         lower = min(z, MOST - z)  # in whose tail differences of probabilities keep their digits
         inside, above = log_ndtr(lower / error), log_ndtr((lower - MOST) / error)
-        weak = np.log(WEAK / MOST) + inside + np.log1p(-np.exp(above - inside))
+        weak = np.log(doubt.weak / MOST) + inside + np.log1p(-np.exp(above - inside))
         odds += np.logaddexp(expected, weak) - _log_density(z, error)
     return float(expit(odds))
 
