@@ -11,7 +11,7 @@ import pytest
 
 import tupi
 import tupi.methods
-from tests.walk import Walk
+from tests.walk import Walk, calls
 from tupi.inputs import types
 from tupi.inputs.checked_labels import as_labels
 from tupi.methods import METHODS, Method
@@ -79,3 +79,12 @@ def test_a_walk_counts_what_a_call_goes_through(small):
         "judging/metrics.py",
     ]
     assert "judging/metrics.py: Metric" in walk.classes
+
+
+@pytest.mark.parametrize("name", ["auto", "tupi"])
+def test_few_landmarks_lie_along_a_call(name):
+    call = calls()[name]
+    call()
+    walk = Walk().follow(call)
+    assert "methods/__init__.py: make_method" in walk.landmarks
+    assert len(walk.landmarks) <= 35

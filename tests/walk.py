@@ -85,6 +85,11 @@ class Walk:
         return sorted({_file(code) for code in self._codes if _has_a_name(code)})
 
     @property
+    def lines(self) -> int:
+        """How many lines these files have."""
+        return sum(len((SOURCE / file).read_text(encoding="utf-8").splitlines()) for file in self.files)
+
+    @property
     def classes(self) -> list[str]:
         """Names such as ``inputs/views.py: View``."""
         return sorted({f"{_file(code)}: {owner}" for code in self._codes if (owner := _class_of(code)) is not None})
@@ -146,7 +151,7 @@ def main() -> None:
         walk = Walk().follow(call)
         doors = f"{len(walk.doors)} of them called from another file, {len(walk.landmarks)} landmarks"
         counts = f"{len(walk.functions)} functions ({doors})"
-        print(f"{name}: {counts}, {len(walk.files)} files, {len(walk.classes)} classes")
+        print(f"{name}: {counts}, {len(walk.files)} files ({walk.lines:,} lines), {len(walk.classes)} classes")
         for kind in ("functions", "doors", "landmarks", "files", "classes") if wanted.names else ():
             print(f"  {kind}", *getattr(walk, kind), sep="\n    ")
 

@@ -174,3 +174,13 @@ def test_what_stays_the_same_is_no_reason_against_it():
     assert speaks_against(metric_for("rmse", asked), asked, TEN, TEN.index, RISING[:10, None]) is None
     worse = speaks_against(metric_for("rmse", asked), asked, TEN, TEN.index, 50 - RISING[:10, None])
     assert worse.startswith("But RMSE, which was asked for, went from 0 to 41.4 ")  # of 50 - 2 i, i to 9
+
+
+def test_how_many_of_the_labels_judged_is_said():
+    assert Evidence("accuracy", 0.5, 0.75, 0, 1, True, 1200, "").judges == "1,200 labels"
+    assert Evidence("accuracy", 0.5, 0.75, 0, 1, True, 1200, "", n_judging=1100).judges == "1,100 of 1,200 labels"
+    everyone, some = (stated(GAIN, TEN, "ranking", True, judging=count) for count in (10, 9))
+    assert everyone.n_judging is None
+    assert everyone.sentence.startswith("On 10 labels, each held out in turn")
+    assert some.n_judging == 9
+    assert some.sentence.startswith("On 9 of 10 labels, each held out in turn")

@@ -14,11 +14,11 @@ from tupi.inputs.seen import Seen
 from tupi.inputs.tables import Encoding
 from tupi.inputs.views import Statistics
 from tupi.methods.auto.class_answers import ClassColumns, ClassMixture
-from tupi.methods.auto.fused import Average, Chances, Fused, Limits, Linear, Process
+from tupi.methods.auto.fused import Average, Fused, Limits, Process
 from tupi.methods.auto.guard import Blend
 from tupi.methods.auto.hypotheses import Hypotheses
 from tupi.methods.auto.items import Layout, Scale, Space
-from tupi.methods.auto.kernels import Features, Kernels
+from tupi.methods.auto.kernels import Chances, Features, Kernels, Linear
 from tupi.methods.auto.model import AutoModel, Curve, Mixture, Units
 from tupi.methods.auto.process import LeftOut, LogPrior
 from tupi.methods.auto.subsets import Subsets

@@ -9,6 +9,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +61,8 @@ def fit_swept(
     watch : callable, optional
         Sees each new solution; returning True ends the search.
     """
-    settings = [replace(method, n_neighbors=k) for k in (ks if method.n_neighbors is None else (method.n_neighbors,))]
+    ks = ks if method.n_neighbors is None else (method.n_neighbors,)
+    settings: list[Swept] = [replace(cast(Any, method), n_neighbors=k) for k in ks]
     given, m = getattr(method, name), len(prepared.problem.views)
     values = values if given is None else (float(given),)
     alike, unknown = np.full(m, 1.0 / m), np.full(m, np.nan)

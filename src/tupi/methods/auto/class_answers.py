@@ -22,9 +22,9 @@ from tupi.inputs.problem import SMALLEST_PROBABILITY
 from tupi.judging.conformal import class_scores
 from tupi.judging.gain import Gain, mean_gain, pair_gain
 from tupi.methods.auto.answers import NEW, Answer, correlation
-from tupi.methods.auto.fused import Chances
 from tupi.methods.auto.guard import Blend, probability_of_gain, share_of_new, wrong_before
 from tupi.methods.auto.items import Scale, units_of
+from tupi.methods.auto.kernels import Chances
 from tupi.methods.auto.labelfree import LabelFree, with_one
 from tupi.methods.auto.surer import spread_of
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from tupi.embedding.relevance import evenly
 from tupi.methods.auto import trees
 from tupi.methods.auto.class_answers import CLASS_SHIFT, ClassAnswer, label_free_chances
-from tupi.methods.auto.fused import Chances, Fused, Process
+from tupi.methods.auto.fused import Fused, Process
 from tupi.methods.auto.guard import shares_by
 from tupi.methods.auto.items import Scale
-from tupi.methods.auto.kernels import Features, kernels
+from tupi.methods.auto.kernels import Chances, Features, kernels
 from tupi.methods.auto.labelfree import LabelFree
 from tupi.methods.auto.process import CHOOSING_LABELS, FOLDS, judged_apart, labelled_model, posterior
 from tupi.methods.auto.trees import EXPECTED_OF_TREES, LEAST_FOR_TREES, LEAST_OF_TREES
@@ -66,16 +66,15 @@ def fit_classes(problem: LabelFree, labelled: Features, z: Array, mean: Chances,
     v = model.among(some).most_likely(residuals[some])
     after = posterior(model, v, residuals)
     process = Process(mean, found.columns, 0, columns, v[:-1], after.duals, CLASS_SHIFT)
-    left_out, nothing = judged_apart(model, after, residuals, before, members), np.empty(0, np.int64)
-    inverses, noise = list(after.inverses), float(v[-1])
-    return Fused(found, process, inverses, noise, left_out, np.empty(0), nothing, weights=weights)
+    left_out = judged_apart(model, after, residuals, before, members)
+    return Fused(found, process, list(after.inverses), float(v[-1]), left_out, weights=weights)
 
 
 def with_class_trees(fused: Fused, classes: Positions, chances: Chances) -> Fused:
     """Return what is said of classes, and of labels left out, combined with trees, if there are labels enough.
 
-    The error of a label is a vector, which has an entry for each class, in shares of
-    the class; a label still counts as one. How much of trees is taken where a label is judged is chosen by all others.
+    The error of a label is a vector, which has an entry for each class, in shares of the class; a label still counts as
+    one. How much of trees is taken where a label is judged is chosen by all others.
 
     Parameters
     ----------

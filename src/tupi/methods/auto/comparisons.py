@@ -12,10 +12,10 @@ from scipy.special import entr
 from tupi.embedding.relevance import evenly
 from tupi.inputs.labels import Pairs, labelled_items
 from tupi.methods.auto.answers import OrderAnswer
-from tupi.methods.auto.fused import Fused, Linear, Process, expected
+from tupi.methods.auto.fused import Fused, Process
 from tupi.methods.auto.hypotheses import FEW, REVERSAL
 from tupi.methods.auto.items import Scale, slope
-from tupi.methods.auto.kernels import Features, Kernels, kernels, pick_features
+from tupi.methods.auto.kernels import Features, Kernels, Linear, expected, kernels, pick_features
 from tupi.methods.auto.labelfree import LabelFree
 from tupi.methods.auto.preferences import Answers, fit_preferences, left_out_comparisons
 from tupi.methods.auto.process import JITTER, LeftOut, PriorProcess
@@ -90,9 +90,7 @@ class ComparisonAnswer(OrderAnswer):
 
 def from_pairs(base: LabelFree, labels: Pairs, scale: Scale, most: int) -> ComparisonAnswer:
     """Return what is made of labels that are comparisons, of which at most so many items are used."""
-    place = np.empty(base.home.n, np.int64)
-    place[base.order] = np.arange(base.home.n)
-    higher, lower = place[labels.higher], place[labels.lower]
+    higher, lower = base.place[labels.higher], base.place[labels.lower]
     order = np.lexsort([lower, higher])
     if len(labelled_items(labels)) > most:
         order = order[evenly(len(order), most // 2)]
@@ -135,17 +133,8 @@ def fit_pairs(problem: LabelFree, labelled: Features, answers: Answers, groups: 
     judged = evenly(len(answers.higher), MAX_JUDGED)
     process = Process(function, found.columns, 0, columns, after.v, after.dual[:, None], 0.0)
     differences = left_out_comparisons(after, K, judged)
-    return Fused(
-        found,
-        process,
-        [after.middle],
-        0.0,
-        LeftOut.nothing(),
-        differences,
-        judged,
-        groups=groups,
-        answers=after.answers,
-    )
+    known = LeftOut.nothing(), differences, judged
+    return Fused(found, process, [after.middle], 0.0, *known, groups=groups, answers=after.answers)
 
 
 def _against(answers: Array, variance: float, duals: Array) -> NDArray[np.bool_]:

@@ -10,8 +10,8 @@ from tupi.embedding.relevance import evenly
 from tupi.inputs.groups import Groups
 from tupi.methods.auto.answers import Answer
 from tupi.methods.auto.comparisons import ComparisonAnswer
-from tupi.methods.auto.fused import Fused, Linear, Process
-from tupi.methods.auto.kernels import kernels, pick_features
+from tupi.methods.auto.fused import Fused, Process
+from tupi.methods.auto.kernels import Linear, kernels, pick_features
 from tupi.methods.auto.labelfree import LabelFree
 from tupi.methods.auto.preferences import SCALE
 from tupi.methods.auto.process import LOG_PRIOR_NOISE, LeftOut

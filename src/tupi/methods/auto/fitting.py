@@ -27,14 +27,14 @@ from tupi.methods.auto.answers import Answer, RankingAnswer, RegressionAnswer
 from tupi.methods.auto.class_answers import BinaryAnswer
 from tupi.methods.auto.class_fitting import from_classes
 from tupi.methods.auto.comparisons import from_pairs
-from tupi.methods.auto.fused import Average, Fused, Limits, Process, expected, line_of
+from tupi.methods.auto.fused import Average, Fused, Limits, Process
 from tupi.methods.auto.guard import mean_shares
 from tupi.methods.auto.hypotheses import AtLabels, Hypotheses, averaged, expected_of_columns, hypotheses
 from tupi.methods.auto.items import Scale, standardised, units_of
-from tupi.methods.auto.kernels import Features, Kernels, kernels, pick_features
+from tupi.methods.auto.kernels import Features, Kernels, expected, kernels, line_of, pick_features
 from tupi.methods.auto.labelfree import LabelFree
 from tupi.methods.auto.process import CHOOSING_LABELS, FOLDS, LeftOut
-from tupi.methods.auto.subsets import subsets_of, with_subsets
+from tupi.methods.auto.subsets import with_leading
 from tupi.methods.auto.surer import spread_of
 from tupi.methods.auto.trees import EXPECTED_OF_TREES, LEAST_FOR_TREES, LEAST_OF_TREES
 
@@ -57,12 +57,10 @@ def fitted(base: LabelFree, labels: Labels, scale: Scale) -> Answer:
         labels = relative_labels(labels, scale.groups)
     if isinstance(labels, Pairs):
         return from_pairs(base, labels, scale, most)
-    place = np.empty(base.home.n, np.int64)
-    place[base.order] = np.arange(base.home.n)
     # Thinned out evenly over their values; equal values in the order of the items' content.
-    by_value = np.lexsort([place[labels.index], labels.values])
+    by_value = np.lexsort([base.place[labels.index], labels.values])
     used = by_value[evenly(len(by_value), most)]
-    used = used[np.argsort(place[labels.index[used]])]
+    used = used[np.argsort(base.place[labels.index[used]])]
     rows, values = labels.index[used], labels.values[used]
     weights = None if labels.weights is None else labels.weights[used]
     labelled = pick_features(base, rows)
@@ -167,16 +165,13 @@ def fit_values(
     columns, shared, m = found.of_columns(labelled), found.within(), len(z)
     together = np.ones((m, m)) if levels or groups is None else np.equal.outer(groups, groups).astype(float)
     layout, q = problem.layout, columns.shape[1]
-    subsets = subsets_of(layout, labelled)
-    leading = [] if subsets is None else [subsets.of(labelled, one) for one in range(len(subsets.where))]
-    known = AtLabels(columns[0], shared, together, np.ones(m) if weights is None else weights, z, leading)
+    known = AtLabels(columns[0], shared, together, np.ones(m) if weights is None else weights, z)
     tried = hypotheses(
         columns[0], 1 - problem.share.c, len(found.tables), bool(layout.related), bool(layout.rest), lines
     )
     apart = groups if groups is not None and groups.max() > 1 else None
     sides = [tried[np.flatnonzero(tried.plain == plain)] for plain in (False, True)]
-    if subsets is not None and len(sides[1].logs):
-        sides[1] = with_subsets(known, sides[1], subsets)
+    known, sides[1], subsets = with_leading(known, sides[1], layout, labelled)
     parts = [averaged(known, side, apart) for side in sides if len(side.logs)]
     after, duals, left_out = both_sides(parts, known, expected_of_columns(1 - problem.share.c))
     shares, constant = after.shares, 1.0 if levels else 0.0
@@ -194,22 +189,12 @@ def fit_values(
     v, noise = shares @ after.variances, float(shares @ after.noise) + LEAST_NOISE
     if subsets is not None:  # as if the linear kernels of all columns explained what some explain
         v[q + len(found.tables) :: 2] += subsets.variances(after, len(labelled.views))
-    inverse = np.linalg.inv(known.covariance(v, noise))
+    inverse = np.asarray(np.linalg.inv(known.covariance(v, noise)), np.float64)
     dual = inverse @ (z[:, None] - function(labelled.base))
     process = Process(function, found.columns, 0, columns, v, dual, constant)
-    nothing = np.empty(0, np.int64)
+    plain = float(shares @ after.plain)
     return Fused(
-        found,
-        process,
-        [inverse],
-        noise,
-        left_out,
-        np.empty(0),
-        nothing,
-        groups=groups,
-        weights=weights,
-        average=average,
-        plain_share=float(shares @ after.plain),
+        found, process, [inverse], noise, left_out, groups=groups, weights=weights, average=average, plain_share=plain
     )
 
 

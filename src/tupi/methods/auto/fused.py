@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 
 from tupi.blocks.home import Rows, reads_views
 from tupi.embedding.anchors import Near
 from tupi.methods.auto.hypotheses import Hypotheses
-from tupi.methods.auto.items import Layout, slope
-from tupi.methods.auto.kernels import Features, Kernels, features_of
+from tupi.methods.auto.items import Layout
+from tupi.methods.auto.kernels import Chances, Features, Kernels, Linear, features_of, line_of
 from tupi.methods.auto.labelfree import with_one
 from tupi.methods.auto.preferences import Answers
 from tupi.methods.auto.process import LeftOut
@@ -25,68 +24,6 @@ from tupi.methods.auto.trees import Forest
 ENTRIES = 1 << 20  # of kernels that are computed at once
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Chances:
-    """The mean function for classes: label-free probabilities, in deviations of the labels.
-
-    Attributes
-    ----------
-    answer : ndarray of shape (c, k + 1)
-        How the label-free answer is made of one and the base columns.
-    scale, shift : ndarray of shape (c,)
-        How that becomes logarithms of probabilities, up to a constant.
-    frequency, unit : ndarray of shape (c,)
-        Expected shares of the classes, and the deviations of indicators of them.
-    """
-
-    answer: Array
-    scale: Array
-    shift: Array
-    frequency: Array
-    unit: Array
-
-    def shares(self, base: Array) -> Array:
-        """Return label-free probabilities of items."""
-        return softmax(np.einsum("ck,nck->nc", self.answer, base) * self.scale + self.shift, axis=1)
-
-    def __call__(self, base: Array) -> Array:
-        """Return the mean function."""
-        return (self.shares(base) - self.frequency) / self.unit
-
-
-@dataclass(frozen=True, eq=False)
-class Linear:
-    """The mean function for scores and values: predictions with the slope that is expected.
-
-    Attributes
-    ----------
-    coefficients : ndarray of shape (c, k + 1)
-        How it is made of one and the base columns.
-    """
-
-    coefficients: Array
-
-    def __call__(self, base: Array) -> Array:
-        """Return the mean function."""
-        return np.einsum("ck,nck->nc", self.coefficients, base)
-
-
-def expected(columns: Array, at_labels: Array) -> Linear:
-    """Return the mean function that predicts with the slope that is expected.
-
-    Parameters
-    ----------
-    columns : ndarray of shape (c, k + 1)
-        How the predictions are made of one and the base columns.
-    at_labels : ndarray of shape (m, c)
-        Their values at the labelled items.
-    """
-    slopes = np.array([slope(one) for one in at_labels.T])
-    coefficients = columns * slopes[:, None]
-    coefficients[:, 0] -= slopes * at_labels.mean(axis=0)
-    return Linear(coefficients)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,14 +147,6 @@ class Limits:
         return np.clip(said, np.minimum(own, self.lowest), np.maximum(own, self.highest))
 
 
-def line_of(slopes: Array, columns: Array, at_labels: Array, height: float = 0.0) -> Linear:
-    """Return the mean function with given slopes of columns, and its height on average over the labelled items."""
-    coefficients = np.einsum("q,cqk->ck", slopes, columns)
-    coefficients[:, 0] += height
-    coefficients[:, 0] -= np.einsum("q,cq->c", slopes, at_labels.mean(axis=2))
-    return Linear(coefficients)
-
-
 @dataclass(frozen=True, eq=False)
 class Fused:
     """What the labels made of the problem.
@@ -262,8 +191,8 @@ class Fused:
     middles: list[Array]
     noise: float
     left_out: LeftOut
-    differences: Array
-    judged: Positions
+    differences: Array = field(default_factory=lambda: np.empty(0))
+    judged: Positions = field(default_factory=lambda: np.empty(0, np.int64))
     plain: Process | None = None
     plain_share: float = 0.0
     groups: Positions | None = None

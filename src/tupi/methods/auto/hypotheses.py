@@ -31,9 +31,8 @@ from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.special import logsumexp
 
 from tupi.embedding.relevance import evenly
-from tupi.inputs.groups import members
 from tupi.methods.auto.items import slope
-from tupi.methods.auto.process import JITTER, LeftOut
+from tupi.methods.auto.process import JITTER, LeftOut, without_groups
 
 CORRELATIONS = (0.95, 0.8, 0.5, 0.2)  # of labels with the predictions
 OF_ANSWER = (
@@ -67,7 +66,7 @@ CHOOSING_LABELS, FEWER = 400, 3  # labels that weigh hypotheses at most, and how
 LEAST_SHARE = 1e-3  # hypotheses below this share of the likeliest are left out
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
-Sums = tuple[Array | float, Array | float, Array | float]  # see `_added`
+Sums = tuple[Array, Array, Array]  # see `_added`
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,12 +337,12 @@ def averaged(known: AtLabels, tried: Hypotheses, groups: Positions | None = None
         tried = tried[tried.standing(FEWER)]
     after: list[float] = []
     duals: list[Array] = []
-    one: Sums = (-np.inf, 0.0, 0.0)
+    one: Sums = (np.array(-np.inf), np.zeros(()), np.zeros(()))
     two = one
     for before, (log, inverse, dual) in zip(tried.logs, known.told(tried), strict=True):
         after.append(before if settled else log)
         duals.append(dual)
-        without = _without_two(dual, inverse) if groups is None else _without_groups(dual, inverse, groups)
+        without = _without_two(dual, inverse) if groups is None else without_groups(dual, inverse, groups)
         of_one, of_two = (after[-1] - (0.0 if settled else density) for density in without[1:])
         one = _added(one, np.broadcast_to(of_one, m), known.z - np.diag(without[0]))
         two = _added(two, np.broadcast_to(of_two, (m, m)), known.z[:, None] - without[0])
@@ -381,33 +380,3 @@ def _without_two(dual: Array, inverse: Array) -> tuple[Array, Array, Array]:
     own = diagonal[:, None] * errors**2
     squares = own + own.T + 2 * inverse * errors * errors.T
     return errors, single, 0.5 * np.log(np.maximum(determinant, 1e-300)) - 0.5 * squares
-
-
-def _without_groups(dual: Array, inverse: Array, groups: Positions) -> tuple[Array, Array, Array]:
-    """Return the same without whole groups: entry (i, j) without i's group and without the label of j.
-
-    For a group B and a label j outside of it, the errors of B are (K^-1)_CC^-1 alpha_C at B, with C = B and j. With j
-    eliminated that is P_j^-1 (alpha_B - c_j alpha_j / d_j), where c_j and d_j are j's entries of K^-1 with B and with
-    itself, and P_j = (K^-1)_BB - c_j c_j^T / d_j has its inverse by Sherman and Morrison's formula. Entries (i, j) of
-    one group are without that group alone.
-    """
-    diagonal, m = np.diag(inverse), len(dual)
-    errors, single, of_two = np.empty((m, m)), np.empty(m), np.empty((m, m))
-    of_one = 0.5 * np.log(diagonal) - 0.5 * dual**2 / diagonal
-    for own in members(groups):
-        among = inverse[np.ix_(own, own)]
-        inner = np.linalg.inv(among)
-        outside = groups != groups[own[0]]
-        cross = inverse[own] * outside
-        reached = inner @ cross
-        direct = inner @ (dual[own][:, None] - cross * (dual / diagonal))
-        spread = diagonal - np.einsum("bj,bj->j", cross, reached)
-        along = np.einsum("bj,bj->j", cross, direct) / spread
-        errors[own] = direct + reached * along
-        level = np.linalg.slogdet(among)[1] + np.log(np.maximum(spread / diagonal, 1e-300))
-        squares = np.einsum("bj,bc,cj->j", errors[own], among, errors[own], optimize=True)
-        squares -= np.einsum("bj,bj->j", cross, errors[own]) ** 2 / diagonal
-        # The density of B without j, times that of j given all others.
-        of_two[own] = 0.5 * level - 0.5 * squares + of_one * outside
-        single[own] = of_two[own[0], own[0]]
-    return errors, single, of_two

@@ -1,4 +1,6 @@
-"""The kernels of the Gaussian process, between any items and the labelled ones, each with mean diagonal one on these.
+"""What is expected of items before any label: mean functions, and the kernels of the Gaussian process.
+
+Kernels are between any items and the labelled ones, each with mean diagonal one on these:
 
 - rank one: the label-free answer, and what f and f smoothed at several strengths have beyond it;
 - graph: (I + c (I - W))^-2, a low pass of the anchor graph. The square matters: one alone is mostly local;
@@ -15,10 +17,12 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from tupi.blocks.home import Rows, reads_views
 from tupi.embedding.anchors import GraphKernel, Near
 from tupi.embedding.gaussian import squared_distances
+from tupi.methods.auto.items import slope
 from tupi.methods.auto.labelfree import LabelFree, Layout, with_one
 from tupi.methods.auto.process import PRIOR_SD, LogPrior
 
@@ -28,6 +32,76 @@ LOG_PRIOR_REST, SD_REST = -6.0, 2.0  # of unrelated views: most are junk, but on
 LEAST_TRUST = 0.05  # share of their prior variance that smoothed columns keep where the sign says that nothing is error
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """The mean function for scores and values: predictions with the slope that is expected.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (c, k + 1)
+        How it is made of one and the base columns.
+    """
+
+    coefficients: Array
+
+    def __call__(self, base: Array) -> Array:
+        """Return the mean function."""
+        return np.einsum("ck,nck->nc", self.coefficients, base)
+
+
+def expected(columns: Array, at_labels: Array) -> Linear:
+    """Return the mean function that predicts with the slope that is expected.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (c, k + 1)
+        How the predictions are made of one and the base columns.
+    at_labels : ndarray of shape (m, c)
+        Their values at the labelled items.
+    """
+    slopes = np.array([slope(one) for one in at_labels.T])
+    coefficients = columns * slopes[:, None]
+    coefficients[:, 0] -= slopes * at_labels.mean(axis=0)
+    return Linear(coefficients)
+
+
+def line_of(slopes: Array, columns: Array, at_labels: Array, height: float = 0.0) -> Linear:
+    """Return the mean function with given slopes of columns, and its height on average over the labelled items."""
+    coefficients = np.einsum("q,cqk->ck", slopes, columns)
+    coefficients[:, 0] += height
+    coefficients[:, 0] -= np.einsum("q,cq->c", slopes, at_labels.mean(axis=2))
+    return Linear(coefficients)
+
+
+@dataclass(frozen=True, eq=False)
+class Chances:
+    """The mean function for classes: label-free probabilities, in deviations of the labels.
+
+    Attributes
+    ----------
+    answer : ndarray of shape (c, k + 1)
+        How the label-free answer is made of one and the base columns.
+    scale, shift : ndarray of shape (c,)
+        How that becomes logarithms of probabilities, up to a constant.
+    frequency, unit : ndarray of shape (c,)
+        Expected shares of the classes, and the deviations of indicators of them.
+    """
+
+    answer: Array
+    scale: Array
+    shift: Array
+    frequency: Array
+    unit: Array
+
+    def shares(self, base: Array) -> Array:
+        """Return label-free probabilities of items."""
+        return softmax(np.einsum("ck,nck->nc", self.answer, base) * self.scale + self.shift, axis=1)
+
+    def __call__(self, base: Array) -> Array:
+        """Return the mean function."""
+        return (self.shares(base) - self.frequency) / self.unit
 
 
 @dataclass(frozen=True, eq=False)

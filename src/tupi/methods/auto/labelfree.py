@@ -148,6 +148,13 @@ class LabelFree:
         """How much of the usual gain the views promise before any label: all of it, half, or none if all are junk."""
         return 1.0 if self.moves else 0.5 if self.layout.related else 0.0
 
+    @cached_property
+    def place(self) -> Positions:
+        """Where each item is in `order`."""
+        found = np.empty_like(self.order)
+        found[self.order] = np.arange(len(found))
+        return found
+
     def evenly(self, size: int) -> Positions:
         """Return some items, evenly spread over their content."""
         return self.order[evenly(len(self.order), size)]
@@ -231,10 +238,8 @@ def unit(coefficients: Array, moments: Array) -> Array:
     """Return the coefficients of the same column with mean 0 and deviation 1; zero for constant ones."""
     mean = np.einsum("ck,ck->c", coefficients, moments[:, 0])
     square = np.einsum("ck,ckl,cl->c", coefficients, moments, coefficients)
-    deviation = np.sqrt(np.maximum(square - mean**2, 0.0))
-    centred = coefficients.copy()
-    centred[:, 0] -= mean
-    return centred / np.where(deviation > 1e-9, deviation, np.inf)[:, None]
+    deviation, one = np.sqrt(np.maximum(square - mean**2, 0.0)), np.eye(coefficients.shape[1])[0]
+    return (coefficients - np.outer(mean, one)) / np.where(deviation > 1e-9, deviation, np.inf)[:, None]
 
 
 def label_free(

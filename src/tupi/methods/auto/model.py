@@ -343,17 +343,8 @@ def model_of(
     curve = None
     if scale.task == "ranking":
         curve = Curve.of(f[:, 0], normal_scores(f)[:, 0])
-    model = AutoModel(
-        known,
-        replace(scale, groups=None),
-        curve,
-        base.layout,
-        base.space,
-        base.averages,
-        base.passes,
-        (reach, size),
-        mixture,
-    )
+    tables = base.layout, base.space, base.averages, base.passes
+    model = AutoModel(known, replace(scale, groups=None), curve, *tables, (reach, size), mixture)
     if answer is None:
         return model
     fused = replace(

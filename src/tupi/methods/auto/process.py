@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.optimize import minimize
 
+from tupi.inputs.groups import members
+
 LOG_PRIOR_NOISE = -1.0
 PRIOR_SD = 1.0  # of log variances: a factor e either way
 BOUNDS = (-6.0, 4.0)  # how many deviations log variances may move from their prior
@@ -251,3 +253,36 @@ def dealt(member: NDArray[np.bool_]) -> NDArray[np.int64]:
     fold = np.empty(len(member), np.int64)
     fold[np.argsort(member, kind="stable")] = np.arange(len(member)) % FOLDS
     return fold
+
+
+def without_groups(dual: Array, inverse: Array, groups: Positions) -> tuple[Array, Array, Array]:
+    """Return what `tupi.methods.auto.hypotheses` asks of labels left out, by groups.
+
+    Entry (i, j) of the errors is that of i without i's group and without the label of j. Log densities follow: of each
+    group given the others, and of the two that are left out.
+
+    For a group B and a label j outside of it, the errors of B are (K^-1)_CC^-1 alpha_C at B, with C = B and j. With j
+    eliminated that is P_j^-1 (alpha_B - c_j alpha_j / d_j), where c_j and d_j are j's entries of K^-1 with B and with
+    itself, and P_j = (K^-1)_BB - c_j c_j^T / d_j has its inverse by Sherman and Morrison's formula. Entries (i, j) of
+    one group are without that group alone.
+    """
+    diagonal, m = np.diag(inverse), len(dual)
+    errors, single, of_two = np.empty((m, m)), np.empty(m), np.empty((m, m))
+    of_one = 0.5 * np.log(diagonal) - 0.5 * dual**2 / diagonal
+    for own in members(groups):
+        among = inverse[np.ix_(own, own)]
+        inner = np.linalg.inv(among)
+        outside = groups != groups[own[0]]
+        cross = inverse[own] * outside
+        reached = inner @ cross
+        direct = inner @ (dual[own][:, None] - cross * (dual / diagonal))
+        spread = diagonal - np.einsum("bj,bj->j", cross, reached)
+        along = np.einsum("bj,bj->j", cross, direct) / spread
+        errors[own] = direct + reached * along
+        level = np.linalg.slogdet(among)[1] + np.log(np.maximum(spread / diagonal, 1e-300))
+        squares = np.einsum("bj,bc,cj->j", errors[own], among, errors[own], optimize=True)
+        squares -= np.einsum("bj,bj->j", cross, errors[own]) ** 2 / diagonal
+        # The density of B without j, times that of j given all others.
+        of_two[own] = 0.5 * level - 0.5 * squares + of_one * outside
+        single[own] = of_two[own[0], own[0]]
+    return errors, single, of_two

@@ -196,7 +196,7 @@ def _without(groups: Sequence[Columns], products: Array, some: Sequence[int]) ->
 
 
 def _first_direction(X: Columns) -> Array:
-    return X @ _principal_directions(_products(X))[1][:, :1]
+    return X @ _principal_directions(_products(X), share=1.0)[:, :1]
 
 
 def explained(f: Array, X: Columns, k: int, products: Array | None = None) -> Array:
@@ -223,9 +223,8 @@ def leading_directions(X: Columns, products: Array | None = None) -> Columns | N
     """Return the leading principal directions of rows, shape (d, k); None if there are few columns anyway."""
     if X.shape[1] <= DIMENSIONS:
         return None
-    values, directions = _principal_directions(_products(X) if products is None else products)
-    enough = int(np.searchsorted(np.cumsum(values), KEPT * values.sum())) + 1
-    return directions[:, : min(enough, DIMENSIONS)].astype(X.dtype)
+    directions = _principal_directions(_products(X) if products is None else products, KEPT)
+    return directions[:, :DIMENSIONS].astype(X.dtype)
 
 
 def _products(X: Columns) -> Array:
@@ -235,10 +234,11 @@ def _products(X: Columns) -> Array:
     return np.asarray(sample.T @ sample)
 
 
-def _principal_directions(products: Array) -> tuple[Array, Array]:
-    """Return variances and directions, largest first, given the products of centred columns."""
+def _principal_directions(products: Array, share: float) -> Array:
+    """Return as many directions as have a share of the variance, given the products of centred columns."""
     values, directions = np.linalg.eigh(products)
-    return values[::-1], directions[:, ::-1]
+    enough = int(np.searchsorted(np.cumsum(values[::-1]), share * values[::-1].sum())) + 1
+    return directions[:, ::-1][:, :enough]
 
 
 def explained_by(f: Array, items: NDArray[np.int64], near: NDArray[np.int64]) -> Array:

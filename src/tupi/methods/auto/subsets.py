@@ -90,6 +90,27 @@ def subsets_of(layout: Layout, labelled: Features) -> Subsets | None:
     return Subsets(np.array(where)[telling], np.array(lengths)[telling]) if telling else None
 
 
+def with_leading(
+    known: AtLabels, tried: Hypotheses, layout: Layout, labelled: Features
+) -> tuple[AtLabels, Hypotheses, Subsets | None]:
+    """Return labels and hypotheses about the views' own columns, both with those subsets that may lead, and these.
+
+    Parameters
+    ----------
+    known : AtLabels
+        The labels.
+    tried : Hypotheses
+        Those about all columns, before any label.
+    layout, labelled : Layout and Features
+        Which views there are, and the labelled items.
+    """
+    subsets = subsets_of(layout, labelled)
+    if subsets is None or not len(tried.logs):
+        return known, tried, None
+    known = known._replace(subsets=[subsets.of(labelled, number) for number in range(len(subsets.where))])
+    return known, with_subsets(known, tried, subsets), subsets
+
+
 def with_subsets(known: AtLabels, tried: Hypotheses, subsets: Subsets) -> Hypotheses:
     """Return hypotheses about the views' own columns together with those of subsets that labels do not rule out.
 
