@@ -86,7 +86,7 @@ def test_page_shows_what_there_is_of_an_unfinished_run(mfeat, store, protocol, t
     run([table], store, ["mfeat"], [0], 1)
     text = write_page([table], store, ["mfeat"], [0, 1], tmp_path / "out").read_text(encoding="utf-8")
     assert "*6 cells, 1 seed," in text
-    assert "on one core, by `tupi reproduce table1`.*" in text
+    assert "on one core, by `tupi reproduce table1 --seeds 2`.*" in text
     assert re.search(r"\*All cells of this page took \d+\.\d minutes on one core, and f\^I \d+\.\d more\.", text)
 
 

@@ -44,7 +44,7 @@ def write_page(
         how = f", {experiment.protocol.reading}" if several or experiment.protocol != PROTOCOL else ""
         minutes = sum(record["seconds"] for record in found) / 60
         took = f"{len(found)} cells, {seeds_of(found)}, {minutes:.1f} minutes on one core"
-        took = f"*{took}, by `tupi reproduce {experiment.command or experiment.name}`.*"
+        took = f"*{took}, by `tupi reproduce {experiment.command or experiment.name} --seeds {len(seeds)}`.*"
         parts.append(f"## {experiment.title}{how}\n\n{experiment.section(found, pictures)}\n{took}\n")
     if any(kept.values()):
         parts.append(_time_of_all(kept, store))
@@ -127,7 +127,8 @@ we chose.
   order. A **gain** is the accuracy of f^O minus that of f^I, in points.
 - A **seed** says how items are dealt. A figure is a mean over seeds, and the standard deviation stands in brackets
   behind it. **Significantly** better or worse means that a two-sided t-test of the differences, paired by seed, says
-  so at 5%.
+  so at 5%. Behind the number or the share of targets on which something is so, brackets hold its least and its largest
+  value if one seed after the other is left out: "5 of 24 (4 to 7)".
 - The **methods**: `tupi` is the paper's. `tupi-joint` is the paper's with all views in one kernel, as we recommend
   it. `auto` is our default. `coconut`, `kim`, `graph-ssl` and `retrain` are those that the paper compares itself
   with.
