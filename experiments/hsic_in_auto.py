@@ -57,6 +57,9 @@ def changes(one):
         labels = one.labels(m) if m else None
         after = {}
         for name, some in views.items():
+            if name == "weights" and len(one.views) == 1:  # a single view has the weight that it has
+                after[name] = after[""]
+                continue
             with weighted(one) if name == "weights" else nullcontext():
                 prepared = one.prepared(labels, some)
                 after[name] = one.accuracy(Auto().fit(prepared, labels).predictions(prepared))

@@ -346,3 +346,22 @@ def test_without_labels_harm_is_named(tmp_path):
     assert "- **no**: `tupi` is significantly worse than f^I on no target: 1 of 2, OSR fou." in text
     assert "0 of them lose on no dataset" in text
     assert "as each fixed setting that loses on none" not in text  # no empty "yes"
+
+
+def test_shares_are_of_the_targets_for_which_the_paper_has_the_comparison(tmp_path):
+    """It has t-tests of `retrain` on InvDyn and none on OSR."""
+    rows = [
+        {
+            "cell": {"dataset": dataset, "target": f"t{k}", "seed": seed},
+            "result": {"accuracy": {"initial": 80.0, "retrain": 80.0 + gain + 0.01 * seed, "tupi": 81.0}},
+        }
+        for dataset, n, gain in (("osr", 6, 2.0), ("sarcos", 7, -2.0))
+        for k in range(n)
+        for seed in range(3)
+    ]
+    text = Significance().section(rows, tmp_path)
+    assert f"| `retrain` against f^I | 7 | -1.99 (0.01) | {NONE} | {ALL} | 14% | 71% | 5 of 7 |" in text
+    assert f"| `tupi` against f^I | 13 | +1.00 (0.00) | {ALL} | {NONE} | 77% | 0% | 10 of 13 |" in text
+    assert (
+        "- `tupi` improves f^I on 13 of 13 (13 to 13) targets and degrades it on 0 (0 to 0); significantly on" in text
+    )

@@ -13,7 +13,7 @@ import pandas as pd
 from tupi.research.experiments import paper
 from tupi.research.experiments.accuracy import Accuracy
 from tupi.research.experiments.experiment import accuracies
-from tupi.research.experiments.page import listed, table
+from tupi.research.experiments.page import listed, over_seeds, table
 from tupi.research.experiments.sources import SOURCES
 from tupi.research.experiments.t_tests import count_of, counted, directions, sign_of_difference
 
@@ -94,22 +94,27 @@ def _summary(found: pd.DataFrame, signs: dict[tuple[str, str], dict[str, list[in
     """Return shares of targets on which the first method is significantly better and worse, ours and the paper's."""
     rows = []
     for (first, second), by_dataset in signs.items():
-        ours = [sign for some in by_dataset.values() for sign in some]
-        if not ours:
-            continue
         theirs = {dataset: published_signs(dataset, (first, second)) for dataset in by_dataset}
         published = [sign for some in theirs.values() for sign in some]
+        compared_on = [dataset for dataset in by_dataset if theirs[dataset] or not published]
+        if not compared_on:
+            continue
+        own = found[found["dataset"].isin(compared_on)]
+        better, worse = (count_of(own, first, second, sign) for sign in (1, -1))
         shared = sum(in_common(by_dataset[dataset], some) for dataset, some in theirs.items())
         rows.append(
             [
                 f"`{first}` against `{second}`" if second != "initial" else f"`{first}` against f^I",
-                str(len(ours)),
-                *(count_of(found, first, second, sign).share for sign in (1, -1)),
+                str(better.of),
+                over_seeds(own, own[first] - own[second], "+"),
+                better.share,
+                worse.share,
                 *(f"{100 * published.count(sign) / len(published):.0f}%" if published else "" for sign in "+-"),
                 f"{shared} of {len(published)}" if published else "",
             ]
         )
-    return table(["", "targets", "better", "worse", "paper: better", "paper: worse", "signs in common"], rows)
+    header = ["", "targets", "mean difference", "better", "worse", "paper: better", "paper: worse", "signs in common"]
+    return SUMMARY + table(header, rows)
 
 
 def _counts(found: pd.DataFrame, name: str) -> str:
@@ -151,6 +156,11 @@ WHY = (
     "attributes in ascending order of the accuracy of f^O, so that nobody can tell which of its rows is which "
     "attribute. *Signs in common* therefore compares, dataset by dataset, how often each sign occurs. The fewer seeds"
     " there are, the fewer differences are significant; the paper has ten."
+)
+SUMMARY = (
+    "The share of targets on which the first method is significantly better and worse, and the mean difference in "
+    "points over targets and seeds (deviation over seeds). A row counts the targets for which the paper has this "
+    "comparison, or all targets where it has none.\n\n"
 )
 MATRIX = (
     "On how many targets the row's method is significantly better than the column's. How far such numbers depend on "
