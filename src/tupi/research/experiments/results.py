@@ -152,8 +152,8 @@ networks are better than the paper's f^I, and leave less to gain.
 The datasets are {run}. On PubFig, OSR and Shoes, the scores of the other attributes' rankers are the views, one
 column each. OSR's GIST features are recomputed from its images, since the authors' file could not be had. InvDyn is
 SARCOS, of which we have 12,620 rows and the paper had 45,000: 15 of its 21 measurements, the same for all seeds, make
-f^I, and the other six are one view. {pending} run by the same code, which is tested on small files in the layout of their archives; the
-archives themselves could not be had.
+f^I, and the other six are one view. {pending} run by the same code, which is tested on small files in the layout of
+their archives; the archives themselves could not be had.
 
 Versions: {used}.
 
