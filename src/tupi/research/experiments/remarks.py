@@ -192,7 +192,8 @@ def _complements_table(records: Sequence[dict[str, Any]], narrow: Tupi, wide: Tu
 RANK = (
     "**K = 200 against K = 50.** The paper found that K = 200 basis points are not significantly better than 50. "
     "Gains in points, means over targets and seeds (deviation over seeds), and on how many targets there is a "
-    "significant difference.\n\n"
+    "significant difference. Kernels of one column, as on PubFig and OSR, are nearly exact with 50 basis points "
+    "already.\n\n"
 )
 TRUTHS = (
     "**True attributes as views.** The paper saw almost perfect results with the true values of the other attributes "

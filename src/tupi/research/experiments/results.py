@@ -130,7 +130,8 @@ we chose.
 - A **seed** says how items are dealt. A figure is a mean over seeds, and the standard deviation stands in brackets
   behind it. **Significantly** better or worse means that a two-sided t-test of the differences, paired by seed, says
   so at 5%. Behind the number or the share of targets on which something is so, brackets hold its least and its largest
-  value if one seed after the other is left out: "5 of 24 (4 to 7)".
+  value if one seed after the other is left out: "5 of 24 (4 to 7)". With one seed less a t-test finds fewer
+  differences, so that both may lie below the number itself where there are few seeds.
 - The **methods**: `tupi` is the paper's. `tupi-joint` is the paper's with all views in one kernel, as we recommend
   it. `auto` is our default. The paper compares itself with four others. `coconut` (CoConut) smooths f^I over items that
   are neighbours by their views, `kim` combines f^I with the scores of other rankers, `graph-ssl` spreads the labels
