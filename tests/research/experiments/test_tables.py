@@ -154,6 +154,8 @@ def test_the_t_test_is_the_formula():
         x = rng.normal(0.6, 1.0, size=10)
         t = x.mean() / (x.std(ddof=1) / np.sqrt(10))
         assert (sign_of_difference(x) != 0) == (abs(t) > 2.262157)  # the 97.5% point of t with 9 degrees
+        for t, sign in ((2.25, 0), (2.27, 1), (-2.27, -1)):
+            assert sign_of_difference((x - x.mean()) / x.std(ddof=1) + t / np.sqrt(10)) == sign
 
 
 def test_published_signs_are_complete_and_give_the_paper_s_percentages():
