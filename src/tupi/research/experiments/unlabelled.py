@@ -215,5 +215,7 @@ INTRODUCTION = (
     "one, whose mean over the datasets is largest; and with the best one of each dataset. The last is a comparison "
     "that nobody could make without the truth: it is picked by the very accuracies that are shown here. The last two "
     "columns compare the rule with each of these, target by target. The rule was found on seeds {found_on}, which are "
-    "left out where there are others. What follows is of seeds {seeds}.\n"
+    "left out where there are others. What follows is of seeds {seeds}. "
+    "[Methods](methods.md#tupi-with-and-without-labels) explains the rule, and says what was tried for InvDyn, where "
+    "there is one view.\n"
 )
