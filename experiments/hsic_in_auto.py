@@ -1,11 +1,11 @@
 """What the paper's algorithm adds to the default method: as one more view of `auto`, and as weights of its views.
 
-The problems of `auto.py`. The column is f after Algorithm 1 without labels (`tupi.methods.reach` says how far), with
-one kernel per view (`tupi`) and with one kernel of all views (`tupi-joint`). `weights` scales each view, where `auto`
-puts them side by side to find items that are alike, by the square root of its normalised HSIC with f; even weights are
-what `auto` has. The change of pairwise accuracy, in points, with 50 labels and none: its mean over targets and seeds
-(deviation over seeds of the means over targets), the number of targets that become significantly better and worse in a
-t-test at 5% over seeds, and the single runs that gain and lose most.
+The problems of `auto.py`, or others of `new_items.py` by name. The column is f after Algorithm 1 without labels
+(`tupi.methods.reach` says how far), with one kernel per view (`tupi`) and with one kernel of all views (`tupi-joint`).
+`weights` scales each view, where `auto` puts them side by side to find items that are alike, by the square root of its
+normalised HSIC with f; even weights are what `auto` has. The change of pairwise accuracy, in points, with 50 labels and
+none: its mean over targets and seeds (deviation over seeds of the means over targets), the number of targets that
+become significantly better and worse in a t-test at 5% over seeds, and the single runs that gain and lose most.
 
     python experiments/hsic_in_auto.py [--seeds 5] [--datasets mfeat,pubfig,osr,sarcos] [--keep changes.json]
 
@@ -21,7 +21,7 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 
-import auto
+import new_items
 import tupi
 from tupi.methods.auto.auto import Auto
 from tupi.methods.auto.items import Layout
@@ -72,7 +72,7 @@ def runs(dataset, n_seeds, keep):
     known = json.loads(keep.read_text()) if keep is not None and keep.exists() else {}
     rows = []
     for seed in range(n_seeds):
-        for one in auto.instances(dataset, seed):
+        for one in new_items.instances(dataset, seed):
             key = f"{dataset} {one.target} {seed}"
             if key not in known:
                 known[key] = changes(one)
