@@ -59,9 +59,7 @@ class Combination(Accuracy):
             rows.append(["**mean**", over_seeds(runs, runs["initial"]), *gains])
             parts.append(table([title, "f^I", *names], rows))
             best = means[names].idxmax(axis=1).value_counts()
-            parts.append(
-                "\nBest on " + ", ".join(f"{count} attributes: `{name}`" for name, count in best.items()) + ".\n"
-            )
+            parts.append("\nBest by the mean: " + ", ".join(f"`{name}` on {n}" for name, n in best.items()) + ".\n")
         return "".join(parts) + f"\n{WHY}\n"
 
 
