@@ -110,7 +110,7 @@ class Scaling(Experiment):
             )
         ]
         loads = [one["load"] for one in results]
-        parts.append(LOAD.format(low=min(loads), high=max(loads)))
+        parts.append(LOAD.format(low=min(loads), high=max(loads), cores=available_cores()))
         parts.append(picture("scaling.png", "Seconds against the number of items") + "\n")
         parts.append(table(["items", "engine", "embedding, s", "step, ms", f"{self.steps} steps in all, s"], rows))
         if len(large) > 1:
@@ -143,8 +143,8 @@ INTRODUCTION = (
 )
 LOAD = (
     "The load of the machine, that is how many processes wanted to compute in the minute before each run, was "
-    "{low:.1f} to {high:.1f}. It counts what this command itself computed just before. Where it is above 2 later on, "
-    "others were computing too, and times are too long.\n\n"
+    "{low:.1f} to {high:.1f}. It includes what this command itself computed just before. A load above {cores} means that "
+    "others were computing too, and then times are too long.\n\n"
 )
 WHY = (
     "*Why they differ.* The paper gives orders, O(m n K^2) for a gradient and O(m n^3) without the approximation, and "
