@@ -143,8 +143,8 @@ INTRODUCTION = (
 )
 LOAD = (
     "The load of the machine, that is how many processes wanted to compute in the minute before each run, was "
-    "{low:.1f} to {high:.1f}. It includes what this command itself computed just before. A load above {cores} means that "
-    "others were computing too, and then times are too long.\n\n"
+    "{low:.1f} to {high:.1f}. It includes what this command itself computed just before. A load above {cores} means "
+    "that others were computing too, and then times are too long.\n\n"
 )
 WHY = (
     "*Why they differ.* The paper gives orders, O(m n K^2) for a gradient and O(m n^3) without the approximation, and "
