@@ -172,7 +172,8 @@ def _table2(found: pd.DataFrame) -> list[Claim]:
         f"MFeat: copies of f^I among the views use the gain up little by little ({', '.join(map(str, numbers))} copies)"
     )
     spread = ", ".join(_over_seeds(found, found[f"published {k}"] - found["I"]) for k in numbers)
-    return [Claim(gradual, what, *(", ".join(f"{gain:+.2f}" for gain in some) for some in (ours, theirs)), spread)]
+    our_gains, their_gains = (", ".join(f"{gain:+.2f}" for gain in some) for some in (ours, theirs))
+    return [Claim(gradual, what, our_gains, their_gains, spread)]
 
 
 def _significance(found: pd.DataFrame) -> list[Claim]:
