@@ -64,7 +64,7 @@ def test_complements_are_the_nearest_steps_of_two_paths(trial):
 def test_rank_table_counts_significant_differences(tmp_path):
     rows = [record("fou", seed, initial=80.0, usual=81.0, finer=81.5 + 0.01 * seed) for seed in range(3)]
     text = Remarks().section(rows, tmp_path)
-    assert "| MFeat | +1.00 (0.00) | +1.51 (0.01) | 1, 0, 0 |" in text
+    assert "| MFeat | +1.00 (0.00) | +1.51 (0.01) | 1 (1 to 1) | 0 (0 to 0) | 0 (0 to 0) |" in text
     assert "| one seed: no test |" in Remarks().section(rows[:1], tmp_path)
 
 
@@ -109,5 +109,5 @@ def test_rankers_are_compared_with_the_paper_s(mfeat, store, protocol, tmp_path)
     experiment = Networks(protocol, rankers=("svm",))
     found, text = found_by(experiment, store, "mfeat", tmp_path)
     assert len(found) == 12
-    assert "| **paper** | 77.85 | 79.28 | 75.70 | 70.88 | 76.05 | 77.10 |" in text
+    assert "| **paper** | 77.85 (2.26) | 79.28 (1.23) |" in text
     assert "| svm | " in text

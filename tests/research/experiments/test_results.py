@@ -75,7 +75,10 @@ def test_tables_have_a_row_per_attribute_and_as_many_cells_as_columns(page):
     significance = next(line for line in text.splitlines() if line.startswith("| Shoes shiny"))
     assert re.fullmatch(r"\| Shoes shiny \|( [+0-] \|)+", significance)
     against = next(line for line in text.splitlines() if line.startswith("| `tupi` against f^I |"))
-    assert re.fullmatch(r"\| `tupi` against f\^I \| 10 \| \d+% \| \d+% \| 100% \| 0% \| \d+ of 10 \|", against)
+    assert re.fullmatch(
+        r"\| `tupi` against f\^I \| 10 \| [+-]\d\.\d\d \(\d\.\d\d\) \| \d+% \| \d+% \| 100% \| 0% \| \d+ of 10 \|",
+        against,
+    )
     assert re.search(r"- `tupi` improves f\^I on \d+ of 10 targets and degrades it on \d+; significantly on \d+", text)
 
 
@@ -86,7 +89,7 @@ def test_page_shows_what_there_is_of_an_unfinished_run(mfeat, store, protocol, t
     run([table], store, ["mfeat"], [0], 1)
     text = write_page([table], store, ["mfeat"], [0, 1], tmp_path / "out").read_text(encoding="utf-8")
     assert "*6 cells, 1 seed," in text
-    assert "on one core, by `tupi reproduce table1`.*" in text
+    assert "on one core, by `tupi reproduce table1 --seeds 2`.*" in text
     assert re.search(r"\*All cells of this page took \d+\.\d minutes on one core, and f\^I \d+\.\d more\.", text)
 
 

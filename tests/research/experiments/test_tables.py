@@ -1,6 +1,7 @@
 """The experiments themselves, on small data and with few settings."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from tupi.research.experiments.surface import Surface
 from tupi.research.experiments.t_tests import sign_of_difference
 from tupi.research.experiments.table1 import Table1, checks, counts
 from tupi.research.experiments.table2 import Table2
-from tupi.research.experiments.unlabelled import FOUND_ON, Unlabelled
+from tupi.research.experiments.unlabelled import BEFORE, FOUND_ON, Unlabelled
 
 FEW = Tupi(lam=0.4, sigma_w2=0.1, n_iter=3, rank=20)
 
@@ -90,7 +91,7 @@ def test_table1_shows_ours_the_paper_s_and_the_difference(tmp_path):
     rows = [record("fou", seed, auto=81.0, **dict.fromkeys(paper.TABLE1_COLUMNS, 80.0 + seed)) for seed in (0, 2)]
     text = Table1().section(rows, tmp_path)
     assert "| **fou (F2)** | 81.00 (1.41) |" in text
-    assert "| paper | 79.28 | 81.45 |" in text
+    assert "| paper | 79.28 (1.23) | 81.45 (1.69) |" in text
     assert "| difference | +1.72 | -0.45 |" in text
 
 
@@ -153,6 +154,8 @@ def test_the_t_test_is_the_formula():
         x = rng.normal(0.6, 1.0, size=10)
         t = x.mean() / (x.std(ddof=1) / np.sqrt(10))
         assert (sign_of_difference(x) != 0) == (abs(t) > 2.262157)  # the 97.5% point of t with 9 degrees
+        for t, sign in ((2.25, 0), (2.27, 1), (-2.27, -1)):
+            assert sign_of_difference((x - x.mean()) / x.std(ddof=1) + t / np.sqrt(10)) == sign
 
 
 def test_published_signs_are_complete_and_give_the_paper_s_percentages():
@@ -181,10 +184,10 @@ def test_what_a_person_can_find_without_labels_loses_on_no_dataset():
     surface = Surface(log_lam=(-2.0, -1.0, 0.0), log_sigma_w2=(0.0, 1.0))
     one = np.array([[0.1, 0.2], [1.0, 0.5], [9.0, 9.0]])
     other = np.array([[0.1, 0.0], [-0.1, 0.4], [-1.0, -1.0]])
-    said = surface.by_eye([one, other])
+    said = surface.by_eye([np.array([one - 0.1, one, one + 0.1]), np.array([other] * 3)])
     assert said.startswith("Without labels, 3 of 6 settings with T = 4 lose on no dataset, none of them with lam above")
-    assert "lam = 10^-1 and sigma_w2 = 10^1, gains +0.50, +0.40 points" in said
-    assert surface.by_eye([one, -one]) == "Without labels, 0 of 6 settings with T = 4 lose on no dataset."
+    assert "lam = 10^-1 and sigma_w2 = 10^1, gains +0.50 (0.10), +0.40 (0.00) points" in said
+    assert surface.by_eye([one[None], -one[None]]) == "Without labels, 0 of 6 settings with T = 4 lose on no dataset."
 
 
 def test_surface_is_about_the_paper_s_attributes(shoes, protocol):
@@ -204,7 +207,17 @@ def test_scaling_times_each_engine(store):
     for cell in cells:
         result = scaling.compute(cell, store)
         assert (result["n"], result["engine"]) == (300, cell.target.split()[0])
-        assert result["embed"] > 0 < result["step"]
+        for times in (result["embed"], result["step"]):
+            assert len(times) == scaling.repeats > 1
+            assert min(times) > 0
+
+
+def test_times_are_shown_with_their_spread_beside_the_paper_s(tmp_path):
+    result = {"n": 50_000, "engine": "fused", "embed": [1.0, 2.0, 3.0], "step": [0.1, 0.1, 0.1], "load": 1.0}
+    text = Scaling().section([{"result": result}], tmp_path)
+    assert "| 50,000 | fused | 2.00 (1.00) | 100.00 (0.00) | 3.00 (1.00) |" in text
+    assert "| 50,000 | **paper** |  |  | about 1 |" in text
+    assert "mean of 3 measurements" in text
 
 
 def test_signs_are_compared_as_distributions_and_not_row_by_row():
@@ -223,6 +236,9 @@ def test_another_grid_is_what_labels_choose_from(trial):
     assert chosen["sigma_w2"] == 0.02
 
 
+ALL, NONE = "100% (100% to 100%)", "0% (0% to 0%)"  # whichever seed is left out
+
+
 def test_readings_show_each_beside_the_paper_s(trial, tmp_path):
     few = Readings(
         methods=(("first", FEW), ("second", Tupi(lam=0.4, sigma_w2=0.1, n_iter=3, rank=10))),
@@ -239,8 +255,8 @@ def test_readings_show_each_beside_the_paper_s(trial, tmp_path):
             rows.append({"cell": cell, "result": {"accuracy": values}})
     text = few.section(rows, tmp_path)
     # of the paper's signs (6 better than f^I, CoConut 1, 5 better than CoConut): 6 + 1 + 0, and 6 + 1 + 5
-    assert "| first | tuned | +1.01 (0.01) | 100% | 100% | 0% | 100% | 7 of 18 |" in text
-    assert "| first | weak | +1.01 (0.01) | 100% | 100% | 100% | 0% | 12 of 18 |" in text
+    assert f"| first | tuned | +1.01 (0.01) | {ALL} | {ALL} | {NONE} | {ALL} | 7 of 18 |" in text
+    assert f"| first | weak | +1.01 (0.01) | {ALL} | {ALL} | {ALL} | {NONE} | 12 of 18 |" in text
     assert "| **paper** |  |  | 100% | 17% | 83% | 0% |  |" in text
 
 
@@ -288,27 +304,32 @@ def without_labels(dataset, seeds, target="fou", **gains):
 
 def test_without_labels_the_page_says_whom_it_harms_and_whom_it_beats(tmp_path):
     gains = {
-        "mfeat": {"": 2.0, " a": 3.0, " b": 1.0, " c": 0.5},
-        "osr": {"": 0.5, " a": -1.0, " b": 0.25, " c": 0.75},
+        "mfeat": {"": 2.0, " a": 3.0, " b": 1.0, " c": 0.5, f" {BEFORE[0]}": 1.5},
+        "osr": {"": 0.5, " a": -1.0, " b": 0.25, " c": 0.75, f" {BEFORE[0]}": -2.0},
     }
     rows = [one for data in gains for one in without_labels(data, (4, 5, 6), **gains)]
     text = Unlabelled(chosen=(("`tupi`", Tupi()),)).section(rows, tmp_path)
     assert "What follows is of seeds 4, 5 and 6." in text
-    assert "| best single fixed setting: a | +3.00 (0.00) | -1.00 (0.00) | +1.00 (0.00) | 1 | 1 |" in text
-    assert (
-        "| best single one that loses on no dataset: b | +1.00 (0.00) | +0.25 (0.00) | +0.62 (0.00) | 2 | 0 |" in text
-    )
-    assert "picked by the truth | +3.00 (0.00) | +0.75 (0.00) | +1.88 (0.00) | 2 | 0 |" in text
-    assert "| `tupi` | +2.00 (0.00) | +0.50 (0.00) | +1.25 (0.00) | 2 | 0 |" in text
+    shown = dict(re.findall(r"^\| (.+?) \| ([+-]\d.+) \|$", text.replace("(0.00) ", ""), flags=re.M))
+    counts = {k: f"{k} ({k} to {k})" for k in range(3)}
+    none, one, two = counts.values()
+    each = "each dataset, picked by the truth"
+    assert shown == {  # gains, their mean, better and worse than f^I, and the rule better and worse than it
+        "**`tupi`**, by its rule": f"+2.00 | +0.50 | +1.25 | {two} | {none} |  | ",
+        f"the default before the rule: {BEFORE[0]}": f"+1.50 | -2.00 | -0.25 | {one} | {one} | {two} | {none}",
+        "best single fixed setting: a": f"+3.00 | -1.00 | +1.00 | {one} | {one} | {one} | {one}",
+        "best single one that loses on no dataset: b": f"+1.00 | +0.25 | +0.62 | {two} | {none} | {two} | {none}",
+        f"best fixed setting of {each}": f"+3.00 | +0.75 | +1.88 | {two} | {none} | {none} | {two}",
+    }
     assert "Picked by the truth: MFeat a; OSR c." in text
-    assert "- 3 fixed settings were tried, and 2 of them lose on no dataset." in text
+    assert "- 4 fixed settings were tried, and 2 of them lose on no dataset." in text
     assert "- **yes**: `tupi` is significantly worse than f^I on no target: 0 of 2." in text
-    assert "- **yes**: `tupi` gains more than each single fixed setting, on average over datasets: +0.25 points" in text
+    assert "- **yes**: `tupi` gains more than each single fixed setting, on average over datasets: +0.25 (0.00)" in text
     assert (
         "- **no**: `tupi` gains at least as much on every dataset as each fixed setting that loses on none: 1 of 2"
         in text
     )
-    assert "best there by the truth: margins MFeat -1.00, OSR -0.25." in text
+    assert "best there by the truth: margins MFeat -1.00 (0.00), OSR -0.25 (0.00)." in text
 
 
 def test_the_rule_is_judged_on_seeds_on_which_it_was_not_found(mfeat, protocol):
@@ -327,3 +348,22 @@ def test_without_labels_harm_is_named(tmp_path):
     assert "- **no**: `tupi` is significantly worse than f^I on no target: 1 of 2, OSR fou." in text
     assert "0 of them lose on no dataset" in text
     assert "as each fixed setting that loses on none" not in text  # no empty "yes"
+
+
+def test_shares_are_of_the_targets_for_which_the_paper_has_the_comparison(tmp_path):
+    """It has t-tests of `retrain` on InvDyn and none on OSR."""
+    rows = [
+        {
+            "cell": {"dataset": dataset, "target": f"t{k}", "seed": seed},
+            "result": {"accuracy": {"initial": 80.0, "retrain": 80.0 + gain + 0.01 * seed, "tupi": 81.0}},
+        }
+        for dataset, n, gain in (("osr", 6, 2.0), ("sarcos", 7, -2.0))
+        for k in range(n)
+        for seed in range(3)
+    ]
+    text = Significance().section(rows, tmp_path)
+    assert f"| `retrain` against f^I | 7 | -1.99 (0.01) | {NONE} | {ALL} | 14% | 71% | 5 of 7 |" in text
+    assert f"| `tupi` against f^I | 13 | +1.00 (0.00) | {ALL} | {NONE} | 77% | 0% | 10 of 13 |" in text
+    assert (
+        "- `tupi` improves f^I on 13 of 13 (13 to 13) targets and degrades it on 0 (0 to 0); significantly on" in text
+    )

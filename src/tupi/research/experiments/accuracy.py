@@ -105,7 +105,8 @@ class Accuracy(TrialExperiment):
             parts.append(table([source.title, "f^I", *names[1:]], rows) + "\n")
             gain = float((means["tupi"] - means["initial"]).mean())
             harmed += worse_than_initial(runs, source.title)
-            parts.append(check("`tupi` is better than f^I on average", gain > 0, f"{gain:+.2f} points"))
+            shown = over_seeds(runs, runs["tupi"] - runs["initial"], "+")
+            parts.append(check("`tupi` is better than f^I on average", gain > 0, f"{shown} points"))
         n_targets = len(found.groupby(["dataset", "target"]))
         listed = f"; worse on {', '.join(harmed)}" if harmed else ""
         parts.append("\n")

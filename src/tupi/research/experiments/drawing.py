@@ -138,7 +138,7 @@ def draw_scaling(results: Sequence[dict[str, Any]], path: Path) -> None:
     panels = figure.subplots(1, 2, sharex=True)
     for axes, what, title in zip(panels, ("embed", "step"), ("embedding, once", "one step"), strict=True):
         for engine, (color, marker) in ENGINES.items():
-            points = sorted((one["n"], one[what]) for one in results if one["engine"] == engine)
+            points = sorted((one["n"], np.mean(one[what])) for one in results if one["engine"] == engine)
             if points:
                 n, seconds = np.array(points).T
                 axes.loglog(n, seconds, color=color, marker=marker, linewidth=2, label=engine)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
 from tupi.inputs.labels import Values, relabel
 from tupi.methods.base import Method
@@ -16,13 +17,13 @@ from tupi.methods.coconut import Coconut
 from tupi.methods.tupi import Tupi
 from tupi.research.datasets import Dataset, load_sarcos
 from tupi.research.experiments.experiment import Experiment, accuracies
-from tupi.research.experiments.page import figure, table
+from tupi.research.experiments.page import over_seeds, table
 from tupi.research.experiments.protocol import Trial, best_ranker, initial_cells, make_trial, split_of
 from tupi.research.experiments.sharing import LATEST, Common
 from tupi.research.experiments.significance import in_common, published_signs
 from tupi.research.experiments.sources import SARCOS_VIEWS, digest_of
 from tupi.research.experiments.store import Cell, Store
-from tupi.research.experiments.t_tests import sign_of_difference
+from tupi.research.experiments.t_tests import counted, sign_of_difference
 
 N_MEASUREMENTS = 21
 COLUMNS = ("fixed", "anew")
@@ -86,19 +87,25 @@ class InvDyn(Experiment):
         rows = []
         for how in COLUMNS:
             initial = found[f"{how} initial"]
-            level = figure(found.assign(level=initial).groupby("seed")["level"].mean())
+            level = over_seeds(found, initial)
             for layout, views in LAYOUTS.items():
                 for name, _ in self.methods:
                     gain = found[f"{how} {layout} {name}"] - initial
-                    signs = [sign_of_difference(gain[runs.index]) for _, runs in found.groupby("target")]
+                    runs = found.assign(gain=gain)
+                    signs = _signs(runs)
                     shared = in_common(signs, published_signs("sarcos", (name, "initial")))
-                    mean = figure(found.assign(gain=gain).groupby("seed")["gain"].mean(), "+")
-                    tests = [f"{signs.count(1)}, {signs.count(-1)}", f"{shared} of {len(signs)}"]
+                    mean = over_seeds(runs, gain, "+")
+                    counts = [counted(runs, _signs, sign).plain for sign in (1, -1)]
+                    tests = [*counts, f"{shared} of {len(signs)}"]
                     if found["seed"].nunique() < 2:
-                        tests = ["one seed: no test", ""]
+                        tests = ["one seed: no test", "", ""]
                     rows.append([f"{how}, {views}", f"`{name}`", level, mean, *tests])
-        header = ["measurements, views", "method", "f^I", "gain", "better, worse", "signs in common"]
+        header = ["measurements, views", "method", "f^I", "gain", "better on", "worse on", "signs in common"]
         return INTRODUCTION + table(header, rows)
+
+
+def _signs(runs: pd.DataFrame) -> list[int]:
+    return [sign_of_difference(one["gain"]) for _, one in runs.groupby("target", sort=False)]
 
 
 def extra_columns(how: str, seed: int) -> Sequence[int]:
@@ -115,10 +122,10 @@ def _measured(extras: tuple[int, ...]) -> Dataset:
 
 INTRODUCTION = (
     "The paper gives 15 of the 21 measurements to f^I and the others to the methods. It does not say which ones, "
-    "whether they are drawn anew for each run, and whether the others are one view or several. Here they are the same"
-    " for all seeds (*fixed*) or drawn by the seed (*anew*), and the other six are one view or six. Figures are means"
-    " over torques and seeds (deviation over seeds). *Better, worse* counts torques with a significant difference "
-    "from f^I. *Signs in common* compares these signs with the paper's, in any order of torques: there `tupi` is "
-    "better on 4 of 7 and worse on none, and CoConut neither on any. The paper shows accuracies on InvDyn as a "
-    "picture without numbers, so that f^I itself cannot be compared.\n\n"
+    "whether they are drawn anew for each run, and whether the others are one view or several. Here they are the same "
+    "for all seeds (*fixed*) or drawn by the seed (*anew*), and the other six are one view or six. Figures are means "
+    "over torques and seeds (deviation over seeds). *Better on* and *worse on* count torques with a significant "
+    "difference from f^I. *Signs in common* compares these signs with the paper's, in any order of torques: there "
+    "`tupi` is better on 4 of 7 and worse on none, and CoConut neither on any. The paper shows accuracies on InvDyn "
+    "as a picture without numbers, so that f^I itself cannot be compared.\n\n"
 )

@@ -22,6 +22,12 @@ def figure(values: ArrayLike, sign: str = "") -> str:
     return f"{mean} ({array.std(ddof=1):.2f})" if len(array) > 1 else mean
 
 
+def deviation(values: ArrayLike) -> str:
+    """Return the standard deviation alone; nothing for a single run."""
+    array = np.asarray(values, np.float64)
+    return f"{array.std(ddof=1):.2f}" if len(array) > 1 else ""
+
+
 def over_seeds(found: pd.DataFrame, values: pd.Series, sign: str = "") -> str:
     """Return the mean of values over targets and seeds, and the deviation over seeds of their means over targets."""
     return figure(values.groupby(found["seed"]).mean(), sign)

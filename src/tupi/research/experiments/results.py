@@ -44,7 +44,7 @@ def write_page(
         how = f", {experiment.protocol.reading}" if several or experiment.protocol != PROTOCOL else ""
         minutes = sum(record["seconds"] for record in found) / 60
         took = f"{len(found)} cells, {seeds_of(found)}, {minutes:.1f} minutes on one core"
-        took = f"*{took}, by `tupi reproduce {experiment.command or experiment.name}`.*"
+        took = f"*{took}, by `tupi reproduce {experiment.command or experiment.name} --seeds {len(seeds)}`.*"
         parts.append(f"## {experiment.title}{how}\n\n{experiment.section(found, pictures)}\n{took}\n")
     if any(kept.values()):
         parts.append(_time_of_all(kept, store))
@@ -117,6 +117,8 @@ we chose.
 
 {headline}## Words
 
+- A **ranker** gives each item a score, by which items are put in order. A *rank SVM* is a linear one, and a *rank
+  network* is a small neural network; both are trained by comparisons of two items.
 - **f^I** are the initial predictions: the scores that a ranker gives to all items. **f^O** are the scores after
   denoising.
 - A **view** is a further set of features of the same items, which the ranker has not seen.
@@ -127,10 +129,16 @@ we chose.
   order. A **gain** is the accuracy of f^O minus that of f^I, in points.
 - A **seed** says how items are dealt. A figure is a mean over seeds, and the standard deviation stands in brackets
   behind it. **Significantly** better or worse means that a two-sided t-test of the differences, paired by seed, says
-  so at 5%.
+  so at 5%. Behind the number or the share of targets on which something is so, brackets hold its least and its largest
+  value if one seed after the other is left out: "5 of 24 (4 to 7)". With one seed less a t-test finds fewer
+  differences, so that both may lie below the number itself where there are few seeds.
 - The **methods**: `tupi` is the paper's. `tupi-joint` is the paper's with all views in one kernel, as we recommend
-  it. `auto` is our default. `coconut`, `kim`, `graph-ssl` and `retrain` are those that the paper compares itself
-  with.
+  it. `auto` is our default. The paper compares itself with four others. `coconut` (CoConut) smooths f^I over items that
+  are neighbours by their views, `kim` combines f^I with the scores of other rankers, `graph-ssl` spreads the labels
+  over neighbours, and `retrain` trains a new ranker on the views with the labels.
+- The **settings** of `tupi`: **lam** says how strongly each step pulls towards the views, **sigma_w2** how evenly the
+  views are weighted, **T** is the number of steps, and **K** the number of basis points by which kernels are
+  approximated. CoConut has a strength **lam^C**.
 
 ## Protocol
 
@@ -144,9 +152,9 @@ networks are better than the paper's f^I, and leave less to gain.
 
 The datasets are {run}. On PubFig, OSR and Shoes, the scores of the other attributes' rankers are the views, one
 column each. OSR's GIST features are recomputed from its images, since the authors' file could not be had. InvDyn is
-SARCOS, of which we have 12,620 rows: 15 of its 21 measurements, the same for all seeds, make f^I, and the other six
-are one view. {pending} run by the same code, which is tested on small files in the layout of their archives; the
-archives themselves could not be had.
+SARCOS, of which we have 12,620 rows and the paper had 45,000: 15 of its 21 measurements, the same for all seeds, make
+f^I, and the other six are one view. {pending} run by the same code, which is tested on small files in the layout of
+their archives; the archives themselves could not be had.
 
 Versions: {used}.
 

@@ -17,7 +17,7 @@ from tupi.embedding.prepared import Prepared
 from tupi.inputs.problem import make_problem
 from tupi.methods.tupi import Tupi
 from tupi.research.experiments.experiment import Experiment, plain
-from tupi.research.experiments.page import check, picture, table
+from tupi.research.experiments.page import check, figure, picture, table
 from tupi.research.experiments.store import Cell, Store
 from tupi.runtime.computing import available_cores, threads_for
 
@@ -34,6 +34,8 @@ class Scaling(Experiment):
         Views, and columns of each.
     method : Tupi
         Settings; the engine is set by `sizes`.
+    repeats : int
+        How often each time is measured.
     """
 
     name: ClassVar[str] = "scaling"
@@ -49,6 +51,7 @@ class Scaling(Experiment):
     n_views: int = 5
     n_columns: int = 10
     method: Tupi = field(default_factory=lambda: Tupi(lam=0.3, sigma_w2=0.1, n_iter=10))
+    repeats: int = 3
 
     def cells(self, datasets: Sequence[str], seeds: Sequence[int]) -> list[Cell]:
         """Return one cell per engine and size, whatever the datasets and seeds."""
@@ -59,27 +62,29 @@ class Scaling(Experiment):
         return {"tupi": __version__, "experiment": plain(self), "cores": available_cores()}
 
     def compute(self, cell: Cell, store: Store) -> dict[str, Any]:
-        """Return seconds to embed the views and to take the steps."""
+        """Return seconds to embed the views and to take a step, each as often as it is measured."""
         engine, n = cell.target.split()
         predictions, views = make_items(int(n), self.n_views, self.n_columns)
         method = replace(self.method, engine=engine)
         load_before = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
         warm = Prepared(make_problem(*make_items(200, self.n_views, self.n_columns)))
         method.fit(warm, None)  # compiled code is compiled on its first call
-        start = time.perf_counter()
-        prepared = Prepared(make_problem(predictions, views))
-        with threads_for(None, int(n) * self.n_views * method.rank):
-            trajectory = method.settings(False)[0].trajectory(prepared)
-            extend([trajectory])  # step 0: embeds
-            embedded = time.perf_counter()
-            follow([trajectory])
-        end = time.perf_counter()
-        step = (end - embedded) / self.steps
-        return {"n": int(n), "engine": engine, "embed": embedded - start, "step": step, "load": load_before}
+        embed, step = [], []
+        for _ in range(self.repeats):
+            start = time.perf_counter()
+            prepared = Prepared(make_problem(predictions, views))
+            with threads_for(None, int(n) * self.n_views * method.rank):
+                trajectory = method.settings(False)[0].trajectory(prepared)
+                extend([trajectory])  # step 0: embeds
+                embedded = time.perf_counter()
+                follow([trajectory])
+            embed.append(embedded - start)
+            step.append((time.perf_counter() - embedded) / self.steps)
+        return {"n": int(n), "engine": engine, "embed": embed, "step": step, "load": load_before}
 
     def seconds(self, dataset: str) -> float:
         """Return about how long a cell takes, on average."""
-        return 12.0
+        return 20.0
 
     def section(self, records: Sequence[dict[str, Any]], pictures: Path) -> str:
         """Return the picture, the table, and how time grows."""
@@ -87,21 +92,25 @@ class Scaling(Experiment):
 
         results = [record["result"] for record in records]
         draw_scaling(results, pictures / "scaling.png")
-        rows = [
-            [
-                f"{one['n']:,}",
-                one["engine"],
-                f"{one['embed']:.2f}",
-                f"{1000 * one['step']:.1f}",
-                f"{one['embed'] + self.steps * one['step']:.2f}",
-            ]
-            for one in results
-        ]
-        fused = sorted((one["n"], one["step"]) for one in results if one["engine"] == "fused")
+        rows = []
+        for one in results:
+            embed, step = np.array(one["embed"]), np.array(one["step"])
+            times = (figure(embed), figure(1000 * step), figure(embed + self.steps * step))
+            rows.append([f"{one['n']:,}", one["engine"], *times])
+        rows.append(["50,000", "**paper**", "", "", "about 1"])
+        fused = sorted((one["n"], np.mean(one["step"])) for one in results if one["engine"] == "fused")
         large = np.log([pair for pair in fused if pair[0] >= 10_000])
-        parts = [INTRODUCTION.format(m=self.n_views, d=self.n_columns, rank=self.method.rank, cores=available_cores())]
+        parts = [
+            INTRODUCTION.format(
+                m=self.n_views,
+                d=self.n_columns,
+                rank=self.method.rank,
+                cores=available_cores(),
+                repeats=self.repeats,
+            )
+        ]
         loads = [one["load"] for one in results]
-        parts.append(LOAD.format(low=min(loads), high=max(loads)))
+        parts.append(LOAD.format(low=min(loads), high=max(loads), cores=available_cores()))
         parts.append(picture("scaling.png", "Seconds against the number of items") + "\n")
         parts.append(table(["items", "engine", "embedding, s", "step, ms", f"{self.steps} steps in all, s"], rows))
         if len(large) > 1:
@@ -129,11 +138,13 @@ def make_items(n: int, n_views: int, n_columns: int) -> tuple[np.ndarray, dict[s
 
 INTRODUCTION = (
     "Made data: {m} views of {d} columns, K = {rank}, on {cores} cores. `fused` is the default engine. `reference` "
-    "computes as the paper writes it (label `e:HSICeval`). `exact` uses whole n x n matrices.\n\n"
+    "computes as the paper writes it (label `e:HSICeval`). `exact` uses whole n x n matrices. "
+    "Each time is the mean of {repeats} measurements (standard deviation).\n\n"
 )
 LOAD = (
     "The load of the machine, that is how many processes wanted to compute in the minute before each run, was "
-    "{low:.1f} to {high:.1f}. Where it is above 1, others were computing too, and times are too long.\n\n"
+    "{low:.1f} to {high:.1f}. It includes what this command itself computed just before. A load above {cores} means "
+    "that others were computing too, and then times are too long.\n\n"
 )
 WHY = (
     "*Why they differ.* The paper gives orders, O(m n K^2) for a gradient and O(m n^3) without the approximation, and "

@@ -13,9 +13,9 @@ import pandas as pd
 from tupi.research.experiments import paper
 from tupi.research.experiments.accuracy import Accuracy
 from tupi.research.experiments.experiment import accuracies
-from tupi.research.experiments.page import table
+from tupi.research.experiments.page import listed, over_seeds, table
 from tupi.research.experiments.sources import SOURCES
-from tupi.research.experiments.t_tests import sign_of_difference
+from tupi.research.experiments.t_tests import count_of, counted, directions, sign_of_difference
 
 SIGNS = {1: "+", 0: "0", -1: "-"}
 SHORT = {
@@ -58,7 +58,7 @@ class Significance(Accuracy):
             INTRODUCTION
             + table(header, rows)
             + "\n### Summary of the paper's comparisons\n\n"
-            + _summary(signs)
+            + _summary(found, signs)
             + f"\n{WHY}\n\n"
             + COUNTED
             + "".join(_counts(found, name) for name in ("tupi", "tupi-joint", "auto") if name in found.columns)
@@ -90,36 +90,41 @@ def in_common(ours: Sequence[int], theirs: Sequence[str]) -> int:
     return sum(min(sum(SIGNS[sign] == name for sign in ours), theirs.count(name)) for name in SIGNS.values())
 
 
-def _summary(signs: dict[tuple[str, str], dict[str, list[int]]]) -> str:
+def _summary(found: pd.DataFrame, signs: dict[tuple[str, str], dict[str, list[int]]]) -> str:
     """Return shares of targets on which the first method is significantly better and worse, ours and the paper's."""
     rows = []
     for (first, second), by_dataset in signs.items():
-        ours = [sign for some in by_dataset.values() for sign in some]
-        if not ours:
-            continue
         theirs = {dataset: published_signs(dataset, (first, second)) for dataset in by_dataset}
         published = [sign for some in theirs.values() for sign in some]
+        compared_on = [dataset for dataset in by_dataset if theirs[dataset] or not published]
+        if not compared_on:
+            continue
+        own = found[found["dataset"].isin(compared_on)]
+        better, worse = (count_of(own, first, second, sign) for sign in (1, -1))
         shared = sum(in_common(by_dataset[dataset], some) for dataset, some in theirs.items())
         rows.append(
             [
                 f"`{first}` against `{second}`" if second != "initial" else f"`{first}` against f^I",
-                str(len(ours)),
-                *(f"{100 * ours.count(sign) / len(ours):.0f}%" for sign in (1, -1)),
+                str(better.of),
+                over_seeds(own, own[first] - own[second], "+"),
+                better.share,
+                worse.share,
                 *(f"{100 * published.count(sign) / len(published):.0f}%" if published else "" for sign in "+-"),
                 f"{shared} of {len(published)}" if published else "",
             ]
         )
-    return table(["", "targets", "better", "worse", "paper: better", "paper: worse", "signs in common"], rows)
+    header = ["", "targets", "mean difference", "better", "worse", "paper: better", "paper: worse", "signs in common"]
+    return SUMMARY + table(header, rows)
 
 
 def _counts(found: pd.DataFrame, name: str) -> str:
     """Return on how many targets a method improves f^I on average, and on how many it degrades it."""
-    means = found.groupby(["dataset", "target"])[[name, "initial"]].mean()
-    gains = means[name] - means["initial"]
-    significant = [_sign(runs, (name, "initial")) for _, runs in found.groupby(["dataset", "target"])]
+    gains = found[["dataset", "target", "seed"]].assign(gain=found[name] - found["initial"])
+    better, worse = (counted(gains, directions, sign) for sign in (1, -1))
+    surely = listed([count_of(found, name, "initial", sign).plain for sign in (1, -1)])
     return (
-        f"- `{name}` improves f^I on {(gains > 0).sum()} of {len(gains)} targets and degrades it on "
-        f"{(gains < 0).sum()}; significantly on {significant.count(1)} and {significant.count(-1)}.\n"
+        f"- `{name}` improves f^I on {better.among} targets and degrades it on {worse.plain}; significantly on "
+        f"{surely}.\n"
     )
 
 
@@ -134,14 +139,15 @@ def _matrix(found: pd.DataFrame) -> str:
             wins[b, a] += sign == -1
     rows = [[f"`{a}`" if a != "initial" else "f^I", *("" if a == b else str(wins[a, b]) for b in names)] for a in names]
     header = ["better than", *(f"`{b}`" if b != "initial" else "f^I" for b in names)]
-    return "On how many targets the row's method is significantly better than the column's.\n\n" + table(header, rows)
+    return MATRIX + table(header, rows)
 
 
 INTRODUCTION = (
     "Each column compares two methods on each target by a two-sided t-test at the paper's level (5%) of the "
     "differences in accuracy, paired by seed. A + says that the first is better, a - that it is worse, a 0 that "
     "neither is, and a dot that a method does not apply. I: f^I, K: `kim`, S: `graph-ssl`, R: `retrain`, C: "
-    "`coconut`, O: `tupi`, J: `tupi-joint`, A: `auto`.\n\n"
+    "`coconut`, O: `tupi`, J: `tupi-joint`, A: `auto`. The accuracies themselves, with their deviations, are in the "
+    "section before.\n\n"
 )
 WHY = (
     "*Why they differ.* The top of this page says what we believe. Besides, items and rankers are drawn anew here, "
@@ -150,6 +156,15 @@ WHY = (
     "attributes in ascending order of the accuracy of f^O, so that nobody can tell which of its rows is which "
     "attribute. *Signs in common* therefore compares, dataset by dataset, how often each sign occurs. The fewer seeds"
     " there are, the fewer differences are significant; the paper has ten."
+)
+SUMMARY = (
+    "The share of targets on which the first method is significantly better and worse, and the mean difference in "
+    "points over targets and seeds (deviation over seeds). A row counts the targets for which the paper has this "
+    "comparison, or all targets where it has none.\n\n"
+)
+MATRIX = (
+    "On how many targets the row's method is significantly better than the column's. How far such numbers depend on "
+    "single seeds shows in the brackets of the summary above.\n\n"
 )
 COUNTED = (
     "On how many targets does a method improve f^I on average, and on how many does it degrade it? In the paper "

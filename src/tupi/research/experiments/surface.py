@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tupi.algorithm.trajectory import follow
 from tupi.methods.tupi import Tupi
 from tupi.research.experiments.experiment import TrialExperiment
-from tupi.research.experiments.page import picture, table
+from tupi.research.experiments.page import figure, picture, table
 from tupi.research.experiments.protocol import Trial
 from tupi.research.experiments.sources import SOURCES
 
@@ -84,13 +84,13 @@ class Surface(TrialExperiment):
         """Return a picture per dataset, and where the surface is highest."""
         from tupi.research.experiments.drawing import draw_surface
 
-        parts, rows, unlabelled = [INTRODUCTION], [], []
+        parts, rows, unlabelled = [INTRODUCTION], [], list[NDArray[np.float64]]()
         for dataset in dict.fromkeys(record["cell"]["dataset"] for record in records):
             own = [record for record in records if record["cell"]["dataset"] == dataset]
             title, target = SOURCES[dataset].title, own[0]["cell"]["target"]
             runs = {key: np.array([record["result"][key] for record in own]) for key in ("chosen", "fixed")}
             grids = {key: some.mean(axis=0) for key, some in runs.items()}
-            unlabelled.append(grids["fixed"])
+            unlabelled.append(runs["fixed"])
             along = np.array([record["result"]["along"] for record in own])
             name = f"{self.label}-{dataset}.png"
             draw_surface(self, grids, along, f"{title}: {target}", pictures / name)
@@ -113,19 +113,27 @@ class Surface(TrialExperiment):
         header.append("deviation over seeds, mean over the grid")
         return "".join(parts) + table(header, rows) + f"\n{self.by_eye(unlabelled)}\n\n{WHY}\n"
 
-    def by_eye(self, gains: Sequence[NDArray[np.float64]]) -> str:
-        """Return what a person can find who has no labels: settings with T fixed that lose on no dataset."""
+    def by_eye(self, runs: Sequence[NDArray[np.float64]]) -> str:
+        """Return what a person can find who has no labels: settings with T fixed that lose on no dataset.
+
+        Parameters
+        ----------
+        runs : sequence of ndarray of shape (seeds, lams, widths)
+            Gains on each dataset.
+        """
+        gains = [some.mean(axis=0) for some in runs]
         safe: NDArray[np.bool_] = np.all(np.array(gains) >= 0, axis=0)
         found = f"Without labels, {safe.sum()} of {safe.size} settings with T = {self.fixed} lose on no dataset"
         if not safe.any():
             return f"{found}."
         mean = np.where(safe, np.mean(gains, axis=0), -np.inf)
         i, j = np.unravel_index(mean.argmax(), mean.shape)
-        each = ", ".join(f"{one[i, j]:+.2f}" for one in gains)
+        each = ", ".join(figure(some[:, i, j], "+") for some in runs)
         return (
             f"{found}, none of them with lam above 10^{np.array(self.log_lam)[safe.any(axis=1)].max():g}. The best of "
             f"these, lam = 10^{self.log_lam[i]:g} and sigma_w2 = 10^{self.log_sigma_w2[j]:g}, gains {each} points, in "
-            "the order of the table: that is what a person finds who moves sliders with care, and knows when to stop."
+            "the order of the table, with deviations over seeds: that is what a person finds who moves sliders with "
+            "care, and knows when to stop."
         )
 
 

@@ -14,7 +14,7 @@ from tupi.methods.base import Method
 from tupi.methods.tupi import Tupi
 from tupi.research.experiments import paper
 from tupi.research.experiments.experiment import TrialExperiment, accuracies
-from tupi.research.experiments.page import check, figure, table
+from tupi.research.experiments.page import check, figure, listed, over_seeds, table
 from tupi.research.experiments.protocol import Trial
 
 
@@ -67,14 +67,14 @@ class Table2(TrialExperiment):
         for k in (0, *self.copies):
             name = f"{k} {'copy' if k == 1 else 'copies'}" if k else "f^O"
             rows.append([f"**{name}**, `tupi`", *(figure(by_view[view][f"published {k}"]) for view in views)])
-            published = [paper.TABLE2[view][paper.COPIES.index(k)] if k else paper.TABLE1[view][1] for view in views]
+            published = [_published(view, k) for view in views]
             ours = [by_view[view][f"published {k}"].mean() for view in views]
-            rows.append(["paper", *(f"{value:.2f}" for value in published)])
-            rows.append(["difference", *(f"{a - b:+.2f}" for a, b in zip(ours, published, strict=True))])
+            rows.append(["paper", *(f"{mean:.2f} ({deviation:.2f})" for mean, deviation in published)])
+            rows.append(["difference", *(f"{a - b:+.2f}" for a, (b, _) in zip(ours, published, strict=True))])
             if k in (0, max(self.copies)):
                 rows.append(["`discount=True`", *(figure(by_view[view][f"discount {k}"]) for view in views)])
         header = ["views", *(f"{view} ({paper.MFEAT[view]})" for view in views)]
-        return table(header, rows) + f"\n{WHY}\n\n" + "".join(self.checks(found))
+        return INTRODUCTION + table(header, rows) + f"\n{WHY}\n\n" + "".join(self.checks(found))
 
     def checks(self, found: pd.DataFrame) -> list[str]:
         """Return what the table must show, and whether it does."""
@@ -87,7 +87,8 @@ class Table2(TrialExperiment):
             check(
                 "by `tupi` the gain declines with copies",
                 bool(gains[-1] < gains[0] and np.all(np.diff(gains[1:]) <= 0.05)),
-                " ".join(f"{gain:+.2f}" for gain in gains) + f" points on average with {numbers} copies",
+                ", ".join(over_seeds(found, found[f"published {k}"] - found["I"], "+") for k in numbers)
+                + f" points on average with {listed(list(map(str, numbers)))} copies",
             ),
             check(
                 f"with `discount=True` {most} copies are within 0.5 points of f^O",
@@ -97,6 +98,18 @@ class Table2(TrialExperiment):
         ]
 
 
+def _published(view: str, copies: int) -> tuple[float, float]:
+    """Return the paper's accuracy with so many copies, and its deviation."""
+    if not copies:
+        return paper.TABLE1[view][1], paper.TABLE1_DEVIATIONS[view][1]
+    place = paper.COPIES.index(copies)
+    return paper.TABLE2[view][place], paper.TABLE2_DEVIATIONS[view][place]
+
+
+INTRODUCTION = (
+    "Accuracy in per cent, means over seeds (standard deviations), here and in the paper. A difference is ours less "
+    "the paper's. f^O has the five other feature sets as views; a copy is one more view, which equals f^I.\n\n"
+)
 WHY = (
     "*Why they differ.* A copy of f^I depends on f(0) more than any other view can. It therefore takes nearly all "
     "weight unless sigma_w2 is large. Our grid of sigma_w2 goes up to 10, where weights are nearly even, and the gain"

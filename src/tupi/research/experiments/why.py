@@ -8,10 +8,10 @@ from typing import NamedTuple
 import pandas as pd
 
 from tupi.research.experiments.invdyn import COLUMNS, LAYOUTS
-from tupi.research.experiments.page import figure, over_seeds
+from tupi.research.experiments.page import listed, over_seeds
 from tupi.research.experiments.protocol import PROTOCOLS
 from tupi.research.experiments.significance import in_common, published_signs
-from tupi.research.experiments.t_tests import signs_of
+from tupi.research.experiments.t_tests import LEAST_SEEDS, count_of, signs_of
 
 TESTED = ("pubfig", "osr")  # where all readings were tried, and the paper has t-tests
 USUAL = "as we read it"  # the column of the paper's method in the sections on readings
@@ -29,17 +29,29 @@ def why(tables: Mapping[str, pd.DataFrame]) -> str:
     parts = [BELIEF + _apart(tables)]
     parts += [said] if (said := _invdyn(tables)) else []
     read = {label: one for label, one in tables.items() if label.startswith(("readings", "draws"))}
-    tried = (likeness(label, one, name, other) for label, one in read.items() for name, other in _pairs(one))
-    known = [one for one in tried if one is not None]
+    tried = {
+        (label, name, other): likeness(label, one, name, other)
+        for label, one in read.items()
+        for name, other in _pairs(one)
+    }
+    known = [one for one in tried.values() if one is not None]
     if known:
         nearest = max(known, key=lambda one: one.in_common)
+        label, name, other = next(key for key, one in tried.items() if one is nearest)
+        runs = read[label]
+        seeds = sorted(set(runs["seed"]))
+        fewer = (likeness(label, runs[runs["seed"] != seed], name, other) for seed in seeds)
+        shares = [one.in_common for one in fewer if one is not None]
+        spread = f" ({min(shares):.0%} to {max(shares):.0%})" if len(seeds) >= LEAST_SEEDS else ""
         low, high = (limit(one.better for one in known) for limit in (min, max))
         theirs = [
             _share([sign for data in TESTED for sign in published_signs(data, ("tupi", other))], "+")
             for other in ("initial", "coconut")
         ]
         parts.append(
-            NEAREST.format(n=len(known), words=nearest.words, in_common=nearest.in_common)
+            NEAREST.format(
+                n=len(known), words=nearest.words, in_common=f"{nearest.in_common:.0%}{spread}", seeds=len(seeds)
+            )
             + f"Over all combinations `tupi` is significantly better than f^I on {low:.0%} to {high:.0%} of the "
             f"attributes (in the paper on {theirs[0]}), and significantly better than CoConut on at most "
             f"{max(one.against for one in known):.0%} (in the paper on {theirs[1]}). The readings thus explain a part "
@@ -110,18 +122,18 @@ def _apart(tables: Mapping[str, pd.DataFrame]) -> str:
         [what(one) for one in (own, usual)]
         for what in (
             _gain,
-            lambda one: _share(signs_of(one, USUAL, "initial"), 1),
-            lambda one: figure(one.groupby("seed")["initial"].mean()),
+            lambda one: count_of(one, USUAL, "initial", 1).share,
+            lambda one: over_seeds(one, one["initial"]),
         )
     )
-    worse = [_share(signs_of(own, USUAL, f"coconut {how}"), -1) for how in ("a graph per view", "tuned")]
+    worse = [count_of(own, USUAL, f"coconut {how}", -1).share for how in ("a graph per view", "tuned")]
     return (
         " An experiment supports this. If each attribute's ranker is trained on 200 items of its own and nothing else "
         f"is changed, then f^I is about as accurate on PubFig as before ({level[0]} in place of {level[1]} per cent), "
         f"but `tupi` gains {gains[0]} points in place of {gains[1]}, and is significantly better than f^I on "
-        f"{better[0]} of the attributes in place of {better[1]} ({len(seeds)} seeds). If CoConut, too, gets one graph "
-        f"for each view, then `tupi` is significantly worse than CoConut on {worse[0]} of the attributes, in place of "
-        f"{worse[1]}."
+        f"{better[0]} of the attributes in place of {better[1]}, both with {len(seeds)} seeds. If CoConut, too, "
+        f"gets one graph for each view, then `tupi` is significantly worse than CoConut on {worse[0]} of the "
+        f"attributes, in place of {worse[1]}."
     )
 
 
@@ -131,14 +143,14 @@ def _invdyn(tables: Mapping[str, pd.DataFrame]) -> str:
     if found is None:
         return ""
     pairs = [(f"{how} {layout} tupi", f"{how} initial") for how in COLUMNS for layout in LAYOUTS]
-    counts = [signs_of(found, *pair).count(1) for pair in pairs]
+    counts = [count_of(found, *pair, 1) for pair in pairs]
     published = published_signs("sarcos", ("tupi", "initial"))
     return (
         f"**On InvDyn the reason must be another one**, because no view is a ranker's score there. In the four "
         f"readings of which measurements make f^I and how the others form views, `tupi` is significantly better than "
-        f"f^I on {min(counts)} to {max(counts)} of {len(published)} torques; in the paper it is on "
-        f"{published.count('+')}. No experiment of this page explains the difference. The paper does not say which "
-        "15 measurements its f^I had."
+        f"f^I on {listed([one.plain for one in counts])} of {len(published)} torques ({found['seed'].nunique()} "
+        f"seeds); in the paper it is on {published.count('+')}. No experiment of this page explains the difference. "
+        "The paper does not say which 15 measurements its f^I had."
     )
 
 
@@ -166,6 +178,6 @@ BELIEF = (
 NEAREST = (
     "**Which reading comes nearest.** The sections on readings try {n} combinations of what the paper leaves open. On "
     "PubFig and OSR we count how many of the signs of three t-tests (`tupi` against f^I, CoConut against f^I, `tupi` "
-    "against CoConut) they share with the paper's, in any order of attributes. The nearest is {words}: {in_common:.0%} "
-    "of the signs are in common. "
+    "against CoConut) they share with the paper's, in any order of attributes. The nearest is {words}: {in_common} "
+    "of the signs are in common ({seeds} seeds). "
 )
