@@ -22,8 +22,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 EXTRAS = ("report", "parquet", "excel", "app", "graph", "boost", "experiments", "distributed", "bench")
-# As they are now: users do not install them.
-TOOLS = ("pytest", "hypothesis", "httpx", "polars", "playwright", "crepes", "nbclient", "ipykernel")
 
 
 def lowest_versions(text: str) -> dict[str, str]:
@@ -39,18 +37,24 @@ def lowest_versions(text: str) -> dict[str, str]:
     return found
 
 
+def tools(text: str) -> list[str]:
+    """Return what the tests themselves need, of any version: users do not install it."""
+    named = tomllib.loads(text)["project"]["optional-dependencies"]["test"]
+    return [re.split(r"[<>=\[]", requirement)[0] for requirement in named if not requirement.startswith("tupi")]
+
+
 def bare(name: str) -> str:
     """Return the name of a package without its extras."""
     return name.partition("[")[0]
 
 
 def install(folder: Path, packages: Iterable[str], pins: Iterable[str]) -> None:
-    """Make an environment with these packages, as far as pinned, and the package itself."""
+    """Make an environment with these packages, of the versions that pins say, and the package itself."""
     venv.create(folder, with_pip=True)
     pinned = folder / "pins.txt"
     pinned.write_text("".join(f"{pin}\n" for pin in pins))
     pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--no-compile"]
-    subprocess.run([*pip, "--constraint", pinned, *packages, *TOOLS], check=True)
+    subprocess.run([*pip, "--constraint", pinned, *packages], check=True)
     subprocess.run([*pip, "--no-deps", "--editable", ROOT], check=True)
     (folder / "complete").touch()
 
@@ -60,12 +64,13 @@ def main() -> int:
     parser.add_argument("--newest", action="store_true")
     parser.add_argument("folder", nargs="?", type=Path)
     given, tests = parser.parse_known_args()  # what follows is pytest's
-    versions = lowest_versions((ROOT / "pyproject.toml").read_text())
+    project = (ROOT / "pyproject.toml").read_text()
+    versions = lowest_versions(project)
     pins = [] if given.newest else [f"{bare(name)}=={version}.*" for name, version in versions.items()]
     with tempfile.TemporaryDirectory() as temporary:
         folder = given.folder or Path(temporary)
         if not (folder / "complete").exists():
-            install(folder, versions, pins)
+            install(folder, [*versions, *tools(project)], pins)
         python = folder / "bin" / "python"
         listed = subprocess.run(
             [python, "-m", "pip", "list", "--format", "json"], check=True, capture_output=True, text=True
@@ -74,7 +79,8 @@ def main() -> int:
         for name, version in versions.items():
             print(f"{name} >= {version}: {installed[bare(name)]}", flush=True)
         # The code that numba keeps beside the source is that of another version of numba.
-        places = {"PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(folder / "compiled")}
+        source = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+        places = {"PYTHONPATH": source, "NUMBA_CACHE_DIR": str(folder / "compiled")}
         command = [python, "-m", "pytest", "-p", "no:cacheprovider", *(tests or ["tests"])]
         return subprocess.run(command, cwd=ROOT, env={**os.environ, **places}, check=False).returncode
 
