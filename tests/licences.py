@@ -23,9 +23,9 @@ EARLIER = {  # what `python -m tests.licences` printed besides in an environment
 HEAD = """# Licences
 
 tupi itself is under the MIT licence. This table lists what it installs, directly or through others, with the extras in
-which a package is needed ("core": always), and what each package says of its own licence. Some packages are needed only if others
-have the lowest versions that tupi allows. `python -m tests.licences --write` makes this table from the metadata of the installed
-packages; of those that are not installed it gives no licence.
+which a package is needed ("core": always), and what each package says of its own licence. Some packages are needed
+only if others have the lowest versions that tupi allows. `python -m tests.licences --write` makes this table from the
+metadata of the installed packages; of those that are not installed it gives no licence.
 
 | package | needed for | licence |
 |---|---|---|
@@ -46,7 +46,7 @@ def licence(package: Distribution) -> str:
 
 
 def needed(requirement: str, extra: str) -> tuple[str, tuple[str, ...]] | None:
-    """Return the package that a requirement names, with the extras of it, if it holds for an extra ("": without any)."""
+    """Return the package that a requirement names and its extras, if it holds for an extra ("": without any)."""
     name = re.match(r"([\w.-]+)\s*(?:\[([\w,\s-]+)\])?", requirement)
     marker = requirement.partition(";")[2]
     wanted = re.search(r"extra\s*==\s*['\"]([\w-]+)['\"]", marker)
