@@ -79,7 +79,7 @@ def main() -> int:
         ).stdout
         installed = {one["name"].lower(): one["version"] for one in json.loads(listed)}
         for name, version in versions.items():
-            print(f"{name} >= {version}: {installed.get(bare(name), "missing")}", flush=True)
+            print(f"{name} >= {version}: {installed.get(bare(name), 'missing')}", flush=True)
         # The code that numba keeps beside the source is that of another version of numba.
         source = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
         places = {"PYTHONPATH": source, "NUMBA_CACHE_DIR": str(folder / "compiled")}
