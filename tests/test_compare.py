@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, field
+from html.parser import HTMLParser
 from typing import ClassVar
 
 import numpy as np
@@ -181,7 +182,8 @@ def found():
 
 def test_csv_holds_the_table(found, tmp_path):
     path = found.to_csv(tmp_path / "table.csv")
-    read = pd.read_csv(path, keep_default_na=False, na_values={"gain": ""})
+    # By default, some versions of pandas round.
+    read = pd.read_csv(path, keep_default_na=False, na_values={"gain": ""}, float_precision="round_trip")
     assert list(read["method"]) == list(found.table["method"])
     np.testing.assert_array_equal(read["gain"], found.table["gain"])
     assert "RuntimeError: no luck" in read["reason"].tolist()
@@ -194,13 +196,23 @@ def test_plot_as_an_image(found, tmp_path, suffix, start):
     assert path.read_bytes().startswith(start)
 
 
+def addresses(html):
+    """Return what elements of a page load or lead to."""
+    found = []
+    parser = HTMLParser()
+    parser.handle_starttag = lambda tag, attrs: found.extend(value for name, value in attrs if name in ("src", "href"))
+    parser.feed(html)
+    parser.close()
+    return found
+
+
 def test_plot_as_a_page_that_opens_offline(found, tmp_path):
     pytest.importorskip("plotly")
     page = found.plot(tmp_path / "plot.html").read_text()
     assert found.plot(tmp_path / "again.html").read_text() == page  # the same input, the same file
     assert "ridge" in page
     assert "gain in pairwise accuracy" in page
-    assert 'src="http' not in page
+    assert addresses(page) == []  # the script itself names some, for maps, which this is not
 
 
 def test_plot_of_nothing_and_plot_of_an_unknown_kind(found, tmp_path):
@@ -244,7 +256,7 @@ def test_command_prints_a_table_and_writes_files(files, tmp_path):
     assert outcome.exit_code == 0, outcome.output
     for words in ("Pairwise accuracy on 40 labels", "tupi", "verdict"):
         assert words in outcome.stdout
-    written = pd.read_csv(tmp_path / "table.csv")
+    written = pd.read_csv(tmp_path / "table.csv", float_precision="round_trip")
     direct = compare(SCORES, {"near": VIEWS["near"]}, KNOWN, ["tupi"], n_repeats=1)
     np.testing.assert_array_equal(written["gain"], direct.table["gain"])
     assert (tmp_path / "plot.png").stat().st_size > 1000

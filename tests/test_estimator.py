@@ -3,6 +3,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
@@ -21,6 +22,8 @@ WITH_SCORES = np.column_stack([SCORES, X])
 KNOWN = np.where(np.arange(80) < 30, TRUTH, np.nan)
 QUICK = {"method": "ridge"}
 TEXT = np.where(TRUTH > 0, "up", "no")
+# Earlier versions of scikit-learn pass predictions on to the score of an estimator, but not to that of a pipeline.
+SCORES_PIPELINES = tuple(int(part) for part in sklearn.__version__.split(".")[:2]) >= (1, 8)
 WITH_CHANCES = np.column_stack([1 / (1 + np.exp(-SCORES)), X])
 
 
@@ -309,6 +312,19 @@ def test_a_search_over_labels_scores_real_predictions_of_new_items():
     assert search.predict(WITH_SCORES).shape == (80,)
 
 
+def test_a_search_passes_predictions_beside_x_on_to_scores():
+    with config_context(enable_metadata_routing=True):
+        estimator = tupi.TupiDenoiser("tupi").set_fit_request(predictions=True).set_score_request(predictions=True)
+        grid = {"params": [{"n_iter": 1}, {"n_iter": 10}]}
+        search = GridSearchCV(estimator, grid, cv=tupi.LabelledKFold(3)).fit(X, KNOWN, predictions=SCORES)
+        beside = search.score(X, TRUTH, predictions=SCORES)
+    columns = GridSearchCV(tupi.TupiDenoiser("tupi", predictions=0), grid, cv=tupi.LabelledKFold(3))
+    columns.fit(WITH_SCORES, KNOWN)
+    for name in ("mean_test_score", "std_test_score"):
+        np.testing.assert_allclose(search.cv_results_[name], columns.cv_results_[name])
+    assert beside == pytest.approx(columns.score(WITH_SCORES, TRUTH))
+
+
 def test_everything_works_together_with_the_default_method():
     """Scores beside X, scaled features, a search over folds of labels, and cross-validation, nothing being replaced."""
     with config_context(enable_metadata_routing=True):
@@ -321,7 +337,12 @@ def test_everything_works_together_with_the_default_method():
         ).fit(X, KNOWN, predictions=SCORES)
         best = search.best_estimator_  # the `predict` of a search takes nothing but X
         found = best.predict(X[60:], predictions=SCORES[60:])
-        assert search.score(X, TRUTH, predictions=SCORES) > tupi.pairwise_accuracy(SCORES, TRUTH)
+        if SCORES_PIPELINES:
+            assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+            assert search.score(X, TRUTH, predictions=SCORES) > tupi.pairwise_accuracy(SCORES, TRUTH)
+        else:
+            with pytest.raises(TypeError, match="not routed"):
+                search.score(X, TRUTH, predictions=SCORES)
         pickled = pickle.loads(pickle.dumps(best))
         np.testing.assert_allclose(pickled.predict(X[60:], predictions=SCORES[60:]), found)
     scaled = best[0].transform(X[60:])

@@ -3,7 +3,7 @@
 import tomllib
 
 from tests import licences
-from tests.lowest import ROOT, lowest_versions
+from tests.lowest import ROOT, lowest_versions, tools
 from tests.release import EXTRAS, SMOKE, lowest, problems
 
 CHANGELOG = "# Changelog\n\n## Unreleased\n\n## 0.2.0\n\n### Added\n- Something.\n\n## 0.1.0\n"
@@ -34,6 +34,7 @@ def test_what_the_small_test_needs_is_installed():
 def test_all_packages_have_a_lowest_version():
     found = lowest_versions((ROOT / "pyproject.toml").read_text())
     assert {"numpy", "numba", "plotly", "starlette", "dask[array,dataframe]"} <= found.keys()
+    assert {"pytest", "polars", "grimp"} <= set(tools((ROOT / "pyproject.toml").read_text()))
 
 
 def test_the_licences_of_all_packages_are_listed():
@@ -42,3 +43,11 @@ def test_the_licences_of_all_packages_are_listed():
     assert needed["numpy"] == {"core"}
     assert needed["starlette"] == {"app"}
     assert [name for name in needed if f"| {name} |" not in listed] == []
+    assert [name for name in licences.EARLIER if f"| {name} |" not in listed] == []
+
+
+def test_what_extras_of_packages_need_is_needed():
+    assert licences.needed("numcodecs[crc32c, zfpy]>=0.14", "") == ("numcodecs", ("crc32c", "zfpy"))
+    assert licences.needed("crc32c>=2.7; extra == 'crc32c'", "crc32c") == ("crc32c", ())
+    assert licences.needed("crc32c>=2.7; extra == 'crc32c'", "") is None
+    assert licences.needed("colorama; sys_platform == 'win32'", "") is None

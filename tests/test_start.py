@@ -103,6 +103,7 @@ def sealed(tmp_path):
         "HOME": os.devnull,
         "XDG_CACHE_HOME": f"{os.devnull}/cache",
         "TMPDIR": str(tmp_path / "temporary"),
+        "NUMBA_CACHE_DIR": "",  # as if nobody had named a folder for compiled code
     }
 
 

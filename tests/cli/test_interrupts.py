@@ -45,14 +45,16 @@ def test_an_interrupt_that_imports_turn_into_something_else_is_still_one():
 
 
 def test_an_interrupt_that_falls_into_a_deletion_is_repeated():
+    """Modules of Cython treat one that comes while they are imported in the same way, and warn of it besides."""
     code = """
-import signal, sys, time, types
+import signal, sys, time, types, warnings
 class Deleted:
     def __del__(self):
         signal.raise_signal(signal.SIGINT)
 def main_of_the_group(**kwargs):
     thing = Deleted()
     del thing  # Python can only print what is raised there
+    warnings.warn("Cython module failed to patch module with custom type", RuntimeWarning)
     time.sleep(30)
 sys.modules["tupi.cli.group"] = types.SimpleNamespace(tupi=types.SimpleNamespace(main=main_of_the_group))
 from tupi.cli import main

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import warnings
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ def main() -> None:
     def press(number: int, frame: FrameType | None) -> None:
         nonlocal pressed
         pressed = True
+        warnings.simplefilter("ignore")  # modules that are being imported may warn that they were disturbed
         raise KeyboardInterrupt
 
     def press_again(lost: Any) -> None:

@@ -1,5 +1,6 @@
 """Hypotheses about values, against the equations of `tupi.methods.auto.hypotheses` written out."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -154,6 +155,21 @@ def test_labels_that_are_all_high_do_not_raise_predictions_in_their_units():
     found = tupi.denoise(f, views, tupi.Values(high, 100 + 10 * truth[high]), task="regression", guard=False)
     assert abs(found.predictions.mean() - f.mean()) < 2
     assert np.mean((found.predictions - 100 - 10 * truth) ** 2) < np.mean((f - 100 - 10 * truth) ** 2)
+
+
+@pytest.mark.parametrize(("size", "level"), [(1e3, 0.0), (1e13, 0.0), (1e45, 0.0), (1.0, 1e10)])
+def test_predictions_that_are_in_other_units_than_the_labels(size, level):
+    """Numbers of such size in a covariance leave nothing but rounding, so that these hypotheses are left out."""
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=60)
+    views = {"a": truth[:, None] + rng.normal(size=(60, 1))}
+    f = size * (truth + 0.5 * rng.normal(size=60)) + level
+    labels = tupi.Values(np.arange(9), 1e-8 * truth[:9])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        found = tupi.denoise(f, views, labels, task="regression", guard=False)
+    assert np.isfinite(found.predictions).all()
+    assert np.abs(found.predictions).max() < 1e-10 * np.abs(f).max()  # labels are near zero in these units
 
 
 def test_a_saved_file_of_an_earlier_version_has_neither_heights_nor_shifts():

@@ -49,6 +49,8 @@ EXPLAINED_BY_COLUMNS = (0.15, 0.4, 0.7, 0.9, 0.98, 0.9995)
 HOW_LIKELY = (0.3, 0.3, 0.2, 0.1, 0.05, 0.05)  # each of these before any label: most views explain some of it
 AS_THEY_ARE = 0.8  # how likely it is that predictions in the labels' units need neither a slope nor a height
 SLOPE_OF_UNITS, SHIFT_OF_UNITS = 0.02, 0.01  # variances of what they need all the same: a slope, in b squared, a shift
+# In deviations of the labels. Predictions with more are surely in other units, and numbers of that size leave rounding.
+MOST_OF_UNITS = 1e6
 LEAST_REST = 0.02  # of the labels' variance
 SLOPE_VARIANCE, LEAST_SLOPE_VARIANCE = 0.05, 0.02  # of b, in b squared and besides: it is not known exactly
 # Families, as shares of what they explain: of each kernel of the graph, each column, and each pair of a linear and a
@@ -296,8 +298,8 @@ def _means(column: Array, of_f: bool, line: tuple[float, float] | None) -> list[
         rest = max(1 - b**2 * column.var(), LEAST_REST)
         unsure = SLOPE_VARIANCE * b**2 + LEAST_SLOPE_VARIANCE
         found.append(_MeanFunction(b, 0.0, rest, unsure, 1.0, (1 - in_units) * chance))
-    if line is not None:
-        b, height = line[0], line[1] + line[0] * column.mean()
+    b, height = (np.inf, 0.0) if line is None else (line[0], line[1] + line[0] * column.mean())
+    if abs(b) <= MOST_OF_UNITS and abs(height) <= MOST_OF_UNITS:
         unsure = SLOPE_OF_UNITS * b**2
         for rho, chance in zip(CORRELATIONS, chances, strict=True):
             found.append(_MeanFunction(b, height, 1 - rho**2, unsure, SHIFT_OF_UNITS, in_units * chance))
