@@ -279,7 +279,7 @@ def test_the_evidence_counts_the_labels_that_judged(monkeypatch):
     assert (everything.n_labels, everything.n_judging) == (100, None)
     assert everything.sentence.startswith("On 100 labels, each held out")
     monkeypatch.setattr("tupi.methods.auto.fitting.MAX_LABELS", 60)
-    monkeypatch.setattr("tupi.methods.auto.fitting.MAX_JUDGED", 30)
+    monkeypatch.setattr("tupi.methods.auto.comparisons.MAX_JUDGED", 30)
     some = tupi.denoise(scores, views, tupi.Values(range(100), truth[:100])).evidence
     assert (some.n_labels, some.n_judging) == (100, 60)
     assert some.sentence.startswith("On 60 of 100 labels, each held out")
