@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -106,3 +107,33 @@ def test_a_process_leaves_with_the_one_that_started_it(gone):
     number = os.getpid() if parent is None else parent.pid
     code = f"import time; from tupi.runtime import system; system.leave_with_parent({number}, 0.05); time.sleep(3)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == (1 if gone else 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody can say where a thread runs")
+def test_a_thread_is_kept_off_the_core_of_whoever_asks(monkeypatch):
+    begun, done = threading.Event(), threading.Event()
+
+    def stay():
+        begun.set()
+        done.wait()
+
+    thread = threading.Thread(target=stay)
+    thread.start()
+    begun.wait()
+    cores = os.sched_getaffinity(0)
+    try:
+        for here in cores:
+            monkeypatch.setattr(system, "_core_of_caller", lambda here=here: here)
+            system.keep_off_this_core([thread.native_id])
+            assert os.sched_getaffinity(thread.native_id) == (cores - {here} or cores)
+        monkeypatch.setattr(system, "_core_of_caller", lambda: None)  # where the system does not tell
+        before = os.sched_getaffinity(thread.native_id)
+        system.keep_off_this_core([thread.native_id])
+        assert os.sched_getaffinity(thread.native_id) == before
+    finally:
+        done.set()
+        thread.join()
+    monkeypatch.undo()
+    system.keep_off_this_core([thread.native_id])  # which has ended
+    assert system._core_of_caller() in range(os.cpu_count())
+    assert os.sched_getaffinity(0) == cores

@@ -40,10 +40,18 @@ LEADING = 8  # columns that decide between rows of equal norm
 N_LLOYD = 10  # rounds of Lloyd's algorithm: the kernel factor no longer changes visibly after that
 
 
-def squared_distances(X: NDArray[Precision], Y: NDArray[Precision]) -> NDArray[Precision]:
-    """Return ||x - y||^2 for all rows x of ``X`` and y of ``Y``, in their precision."""
-    squared = np.einsum("ij,ij->i", X, X)[:, None] + np.einsum("ij,ij->i", Y, Y)
-    squared -= 2 * (X @ Y.T)
+def squared_norms(X: NDArray[Precision]) -> NDArray[Precision]:
+    """Return ||x||^2 for all rows x of ``X``, in their precision."""
+    return np.einsum("ij,ij->i", X, X)
+
+
+def squared_distances(
+    X: NDArray[Precision], Y: NDArray[Precision], norms: NDArray[Precision] | None = None
+) -> NDArray[Precision]:
+    """Return ||x - y||^2 for all rows x of ``X`` and y of ``Y``, of which the squared norms may be known."""
+    squared = squared_norms(X)[:, None] + (squared_norms(Y) if norms is None else norms)
+    products = X @ Y.T
+    squared -= np.multiply(products, 2, out=products)
     return np.maximum(squared, 0.0, out=squared)
 
 
@@ -261,11 +269,13 @@ def first_centers(X: NDArray[np.float64], rank: int, random_state: int) -> NDArr
     """
     rng = np.random.RandomState(random_state)
     chosen = [int(rng.choice(len(X), p=np.full(len(X), 1 / len(X))))]
-    closest = squared_distances(X[chosen], X)[0]
+    norms = squared_norms(X)
+    closest = squared_distances(X[chosen], X, norms)[0]
     for _ in range(1, rank):
         drawn = rng.uniform(size=2 + int(np.log(rank))) * closest.sum()
         candidates = np.minimum(np.searchsorted(np.cumsum(closest), drawn), len(X) - 1)
-        then = np.minimum(closest, squared_distances(X[candidates], X))
+        then = squared_distances(X[candidates], X, norms)
+        np.minimum(closest, then, out=then)
         best = int(then.sum(axis=1).argmin())
         chosen.append(int(candidates[best]))
         closest = then[best]
@@ -275,7 +285,8 @@ def first_centers(X: NDArray[np.float64], rank: int, random_state: int) -> NDArr
 def _lloyd(X: NDArray[np.float64], centers: NDArray[np.float64]) -> NDArray[np.float64]:
     """Improve centres by Lloyd's algorithm; a centre that loses all its rows stays where it is."""
     for _ in range(N_LLOYD):
-        scores = X @ centers.T - 0.5 * np.einsum("ij,ij->i", centers, centers)
+        scores = X @ centers.T
+        scores -= 0.5 * squared_norms(centers)
         nearest = scores.argmax(axis=1)
         counts = np.bincount(nearest, minlength=len(centers))
         members = sp.csr_array((np.ones(len(X)), nearest, np.arange(len(X) + 1)), shape=(len(X), len(centers)))

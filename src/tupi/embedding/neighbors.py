@@ -60,7 +60,7 @@ def nearest_points(
     def measure(begin: int, end: int) -> None:
         shared_distances(points.columns, points.present, points.offsets, found, begin, end, distances)
 
-    on_threads(measure, n)
+    on_threads(measure, n, found.size * d)
     distances[found == np.arange(n)[:, None]] = np.inf  # an approximate search may run out of others
     order = np.lexsort((found, distances), axis=1)[:, :k]
     return np.take_along_axis(found, order, 1).astype(np.int32), np.take_along_axis(distances, order, 1)

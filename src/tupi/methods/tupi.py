@@ -15,7 +15,7 @@ from tupi.algorithm.denoiser import MOMENTA, Engine, Run, Step
 from tupi.algorithm.energy import Vector
 from tupi.algorithm.engines import ENGINES
 from tupi.algorithm.engines.fused import FusedEngine
-from tupi.algorithm.engines.passes import descend_part
+from tupi.algorithm.engines.passes import descend_parts
 from tupi.algorithm.engines.plain import ExactEngine, LowRankEngine
 from tupi.algorithm.trajectory import InMemory, Shelf, Trajectory, Watch, choose, follow
 from tupi.embedding.embedding import KERNELS, NORMALIZATIONS, EmbeddingOptions, embed, exact_kernel
@@ -200,7 +200,7 @@ class Tupi(Method):
         else:
             embedding = prepared.embedding(options)
         if self.engine == "fused":
-            must_compile(descend_part, prepared.progress)
+            must_compile(descend_parts, prepared.progress)
             return FusedEngine(embedding, f, sigma2, self.rank)
         return LowRankEngine(embedding, sigma2, self.rank)
 

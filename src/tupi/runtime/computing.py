@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -16,6 +17,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
+
+from tupi.runtime.system import keep_off_this_core
 
 COMPILING = "Compiling, only this first time"
 SMALL = 2_000_000
@@ -159,32 +162,55 @@ def threads_for(n_threads: int | None, entries: int) -> Iterator[int]:
         yield wanted
 
 
-def on_threads(work: Callable[[int, int], object], count: int) -> None:
+def on_threads(work: Callable[[int, int], object], count: int, entries: int) -> None:
     """Call ``work(begin, end)`` for ranges that make up 0 to ``count``, one for each thread that may be used.
 
     The work is compiled code that lets other threads run (``nogil=True``). These threads are Python's own and not
     those of numba, which take seconds to compile for and make every fork of this process hang or abort.
+
+    Parameters
+    ----------
+    work : callable
+        What to do.
+    count : int
+        How many things there are to do it for.
+    entries : int
+        How many numbers are looked at for all of them. Fewer than `SMALL` are left to this thread.
     """
-    pieces = max(1, min(thread_count(), count))
+    pieces = 1 if entries < SMALL else max(1, min(thread_count(), count))
     bounds = [k * count // pieces for k in range(pieces + 1)]
+    if pieces > 1:
+        keep_off_this_core(_pool_threads)
     others = [_pool().submit(work, *bounds[k : k + 2]) for k in range(1, pieces)]
     try:
         work(bounds[0], bounds[1])
     finally:
-        wait(others)
-    for other in others:
-        other.result()
+        failures = [other.exception() for other in others]  # which waits for all of them
+    for failure in filter(None, failures):
+        raise failure
+
+
+_pool_threads: list[int] = []  # the system's numbers of the threads in `_pool`
 
 
 @cache
 def _pool() -> ThreadPoolExecutor:
     """Return threads that stay for the next pass."""
-    return ThreadPoolExecutor(_most_threads(), thread_name_prefix="tupi")
+
+    def register() -> None:
+        _pool_threads.append(threading.get_native_id())
+
+    return ThreadPoolExecutor(_most_threads(), thread_name_prefix="tupi", initializer=register)
+
+
+def _forget_pool() -> None:
+    _pool.cache_clear()
+    _pool_threads.clear()
 
 
 if hasattr(os, "register_at_fork"):
     # A forked process has none of the threads of its parent, and starts its own when it needs them.
-    os.register_at_fork(after_in_child=_pool.cache_clear)
+    os.register_at_fork(after_in_child=_forget_pool)
 
 
 def in_order(function: Callable[[Argument], Result], arguments: Sequence[Argument]) -> Iterator[Result]:

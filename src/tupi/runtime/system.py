@@ -7,7 +7,11 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 try:
     import fcntl
@@ -90,10 +94,9 @@ def flush_folder(folder: Path) -> None:
 
 def give_memory_back() -> None:
     """Return freed memory to the system, where the C library is one that keeps it for each thread that ever used it."""
-    if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc
-        if trim is not None:
-            trim(0)
+    trim = _c_function("malloc_trim")  # glibc has it
+    if trim is not None:
+        trim(0)
 
 
 def leave_with_parent(parent: int, every: float = 1.0) -> None:
@@ -113,3 +116,35 @@ def leave_with_parent(parent: int, every: float = 1.0) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, name="tupi-parent", daemon=True).start()
+
+
+def keep_off_this_core(threads: Sequence[int]) -> None:
+    """Ask that threads of this process run on other cores than the one on which the caller is about to work.
+
+    Some systems wake a thread on the core of whoever wakes it, and notice after milliseconds that another core is idle:
+    then two threads take longer than one. Where the system cannot be asked, or there is one core only, nothing happens.
+
+    Parameters
+    ----------
+    threads : sequence of int
+        Their numbers, as ``threading.get_native_id`` gives them; those that have ended are passed over.
+    """
+    if not threads or (this_core := _core_of_caller()) is None:
+        return
+    with suppress(OSError):  # not everybody may ask, and a thread may have ended
+        others = os.sched_getaffinity(0) - {this_core}
+        for thread in threads:
+            if others and os.sched_getaffinity(thread) != others:
+                os.sched_setaffinity(thread, others)
+
+
+def _core_of_caller() -> int | None:
+    """Return the core that the caller runs on, where the system tells."""
+    asked = _c_function("sched_getcpu")
+    return None if asked is None else int(asked())
+
+
+@cache
+def _c_function(name: str) -> Any:
+    """Return a function of Linux's C library, which may lack it; it takes longer to find than to call."""
+    return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None

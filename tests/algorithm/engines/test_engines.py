@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import make_problem_arrays
 from tupi.algorithm.denoiser import HeavyBall, Run, _minimize, advance, view_weights
 from tupi.algorithm.engines.fused import FusedEngine
-from tupi.algorithm.engines.moves import descend, part_bounds
+from tupi.algorithm.engines.moves import descend
 from tupi.algorithm.engines.passes import BLOCK
 from tupi.algorithm.engines.plain import ExactEngine, LowRankEngine
 from tupi.blocks.home import Memory, Scratch
@@ -223,12 +223,10 @@ def test_the_pass_is_what_it_says(n):
     gradient, new_velocity = np.empty((2, runs, n), np.float32)
     new_x, S, tally = np.empty((runs, n)), np.zeros((runs, points, R + r)), np.zeros((runs, 3, points))
     products = np.zeros((runs, 3))
-    parts = len(part_bounds(n)) - 1
-    room = np.empty((parts, runs, points, R + r), np.float32)
     nothing = np.empty((runs, 0), np.float32)
     descend(
         U, x, velocity, before, anchor_x, anchor, H, h, nothing, lengths, momenta, gradient, new_x, new_velocity,
-        S=S, tallies=tally, products=products, partial=room,
+        S=S, tallies=tally, products=products, room={},
     )  # fmt: skip
     for m in range(runs):
         expected = naive_descend(

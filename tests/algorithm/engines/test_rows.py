@@ -105,7 +105,7 @@ def test_a_pass_refuses_rows_without_a_whole_number_of_vectors():
                 np.zeros((n, R), np.float32), x, flat, flat, x, np.zeros((1, points, r), np.float32),
                 np.zeros((1, points, width), np.float32), np.zeros((1, points)), none, zero, zero, flat, x, flat,
                 S=np.zeros((1, points, width)), tallies=np.zeros((1, 3, points)), products=np.zeros((1, 3)),
-                partial=np.zeros((1, 1, points, width), np.float32),
+                room={},
             )  # fmt: skip
 
 

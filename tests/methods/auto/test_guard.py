@@ -22,18 +22,19 @@ PROBABILITY = st.floats(0.0, 1.0)
 
 
 @pytest.mark.parametrize(
-    ("asked", "expected"),
+    ("asked", "of_order", "of_values"),
     [
-        ((0.0, 3, 0.3, 3), 0.933056),
-        ((0.3, 40, 0.4, 40), 0.150757),
-        ((0.0, 10, 0.2, 10), 0.446963),
-        ((0.5, 8, 0.8, 20), 0.050682),
-        ((0.2, 100, 0.1, 100), 0.500302),
+        ((0.0, 3, 0.3, 3), 0.933056, 0.414315),
+        ((0.3, 40, 0.4, 40), 0.150757, 0.112586),
+        ((0.0, 10, 0.2, 10), 0.446963, 0.081282),
+        ((0.5, 8, 0.8, 20), 0.050682, 0.082771),
+        ((0.2, 100, 0.1, 100), 0.500302, 0.198279),
     ],
 )
-def test_labels_are_confirmed_with_the_figures_that_were_measured_with(asked, expected):
+def test_labels_are_confirmed_with_the_figures_that_were_measured_with(asked, of_order, of_values):
     """The other tests take these figures from the module, and would follow a wrong one."""
-    assert confirmation(*asked) == pytest.approx(expected, abs=1e-6)
+    found = [confirmation(*asked), confirmation(*asked, guard.OF_VALUES)]
+    assert found == pytest.approx([of_order, of_values], abs=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -219,6 +219,62 @@ def _tabulate_columns(
         parts[k % chunks, i] = total
 
 
+@compiled(fastmath=True)
+def _centre(
+    runs: Array, phi: Array, tally: Array, grams: Array, means: Array, norms: Array, factors: Array, spread: Array
+) -> None:
+    """Write what `centred_gram` returns, the norm of the former and -2 over it, which is 0 where all are in one place.
+
+    The last argument is memory to work in. In numpy this takes longer than the rest of `tabulate`.
+    """
+    points, r = phi.shape[1:]
+    for i in range(len(runs)):
+        features, counts, gram, mean = phi[runs[i]], tally[runs[i]], grams[i], means[i]
+        n = squares = 0.0
+        mean[:], gram[:] = 0.0, 0.0
+        for g in range(points):
+            n += counts[0, g]
+            for q in range(r):
+                spread[q] = counts[1, g] * features[g, q]
+                if g > 0:
+                    spread[q] += counts[2, g - 1] * features[g - 1, q]
+                if g + 1 < points:
+                    spread[q] += counts[2, g] * features[g + 1, q]
+                mean[q] += counts[0, g] * features[g, q]
+            for p in range(r):
+                for q in range(r):
+                    gram[p, q] += features[g, p] * spread[q]
+        for q in range(r):
+            mean[q] /= n
+        for p in range(r):
+            for q in range(r):
+                gram[p, q] -= n * mean[p] * mean[q]
+                squares += gram[p, q] ** 2
+        norms[i] = np.sqrt(squares)
+        factors[i] = -2.0 / norms[i] if norms[i] > FLAT * n else 0.0
+
+
+@compiled(fastmath=True)
+def _slope_of_norm(
+    runs: Array, phi: Array, slopes: Array, means: Array, grams: Array, factors: Array, h: Array, exact: Array
+) -> None:
+    """Write factor (phi - mean)^T gram phi' as `smoothed` has it; the last argument is memory to work in."""
+    points, r = phi.shape[1:]
+    for i in range(len(runs)):
+        m = runs[i]
+        for g in range(points):
+            total = 0.0
+            for p in range(r):
+                part = 0.0
+                for q in range(r):
+                    part += grams[i, p, q] * slopes[m, g, q]
+                total += (phi[m, g, p] - means[i, p]) * part
+            exact[g] = factors[i] * total
+        h[m, 0], h[m, points - 1] = exact[0], exact[points - 1]
+        for g in range(1, points - 1):
+            h[m, g] = exact[g] - (exact[g + 1] - 2.0 * exact[g] + exact[g - 1]) / 12.0
+
+
 def tabulate(
     runs: Array,
     S: Array,
@@ -254,21 +310,21 @@ def tabulate(
     count, r = len(runs), phi.shape[2]
     if S.shape[2] % LANES != 0:
         raise ValueError("S needs a whole number of vectors of columns")
-    grams, means = centred_gram(phi[runs], tally[runs])
-    norms = np.linalg.norm(grams, axis=(1, 2))
-    apart = norms > FLAT * tally[runs, 0].sum(axis=1)
-    factors = np.divide(-2.0, norms, out=np.zeros(count), where=apart)
+    points = phi.shape[1]
+    grams, means, norms, factors = np.empty((count, r, r)), np.empty((count, r)), np.empty(count), np.empty(count)
+    _centre(runs, phi, tally, grams, means, norms, factors, np.empty(r))
+    apart = factors != 0.0
     parts = np.empty((-(-S.shape[2] // COLUMNS), count))
 
     def tabulate_columns(begin: int, end: int) -> None:
         products, scaled = np.empty((r, COLUMNS)), np.empty((r, COLUMNS), np.float32)
         _tabulate_columns(begin, end, runs, S, transposed, slopes, weights, factors, H, parts, products, scaled)
 
-    on_threads(tabulate_columns, parts.size)
+    on_threads(tabulate_columns, parts.size, 2 * r * count * H[0].size)
     J = np.divide(parts.sum(axis=0), norms, out=np.full(count, -np.inf), where=apart)
-    quadratic = (((exact_phi[runs] - means[:, None]) @ grams) * exact_slopes[runs]).sum(axis=2)
     # J times half the factor squared is 2 J / norm^2, and 0 where all are in one place.
-    h[runs] = smoothed(np.where(apart, J, 0.0) / 2.0 * factors**2 * quadratic.T).T
+    on_norm = np.where(apart, J, 0.0) / 2.0 * factors**2
+    _slope_of_norm(runs, exact_phi, exact_slopes, means, grams, on_norm, h, np.empty(points))
     return J
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.algorithm.engines.passes import BLOCK, add_parts, descend_part
+from tupi.algorithm.engines.passes import BLOCK, add_parts, descend_parts
 from tupi.blocks.home import Stored, uses_threads
 from tupi.embedding.embedding import LANES
 from tupi.runtime.computing import Room, aligned_copy, array_in, on_threads
@@ -107,13 +107,13 @@ def _standing(attempt: Attempt, accepted: Array) -> Array:
     return attempt.new_x if accepted.all() else np.where(accepted[:, None], attempt.new_x, attempt.x)
 
 
-def part_bounds(n: int) -> list[int]:
+def part_bounds(n: int) -> NDArray[np.int64]:
     """Return where each part of n items begins, and n."""
     parts = min(MAX_PARTS, 1 + n // ITEMS_PER_PART)
-    return [part * n // parts for part in range(parts + 1)]
+    return np.arange(parts + 1) * n // parts
 
 
-def descend(U: Array, *runs_of: Array, S: Array, tallies: Array, products: Array, partial: Array) -> None:
+def descend(U: Array, *runs_of: Array, S: Array, tallies: Array, products: Array, room: Room) -> None:
     """Take one step of each run: the gradient at x, x moved, and the grid sums at the new x, in one read of U.
 
     The gradient is g_k = [U_k, anchor(x'_k)] . H(x_k) + h(x_k) + push_k, with H and h interpolated linearly on the
@@ -147,8 +147,8 @@ def descend(U: Array, *runs_of: Array, S: Array, tallies: Array, products: Array
         The same for sums of hat_g, hat_g^2 and hat_g hat_{g+1}.
     products : ndarray of shape (runs, 3)
         The same for g.g, velocity.(g - before) and (g - before).(g - before).
-    partial : ndarray of shape (parts, runs, G, R + r), float32
-        Room to work in: sums of each part.
+    room : dict
+        Memory to work in, see `tupi.runtime.computing.array_in`.
     """
     anchor, H = runs_of[4], runs_of[5]
     runs, points, r = anchor.shape
@@ -156,24 +156,23 @@ def descend(U: Array, *runs_of: Array, S: Array, tallies: Array, products: Array
         raise ValueError("rows of U and anchor need whole numbers of vectors, and H as many columns as both")
     bounds = part_bounds(len(U))
     parts = len(bounds) - 1
-    touched = np.tile(np.array([1, 0]), (parts, runs, 1))
-    part_products = np.zeros((parts, runs, 3))
-    part_tallies = np.zeros((parts, runs, 3, points))
+    partial = array_in(room, "partial", (parts, runs, points, H.shape[2]))
+    touched = np.zeros((parts, runs, 2), np.int64)
+    touched[:, :, 0] = 1
+    part_products, part_tallies = np.zeros((parts, runs, 3)), np.zeros((parts, runs, 3, points))
 
-    def descend_parts(begin: int, end: int) -> None:
-        room, own = np.empty((BLOCK, U.shape[1]), np.float32), np.empty((BLOCK, r), np.float32)
+    def some_parts(begin: int, end: int) -> None:
+        floats = array_in(room, f"rows {begin}", (BLOCK, U.shape[1])), array_in(room, f"own {begin}", (BLOCK, r))
         starts, whole = np.empty(points + 1, np.uint32), np.empty((3, BLOCK), np.uint32)
-        real = np.empty((3, BLOCK), np.float32)
-        for part in range(begin, end):
-            descend_part(
-                U, bounds[part], bounds[part + 1], *runs_of, partial[part], touched[part], part_tallies[part],
-                part_products[part], room, own, starts, whole, real,
-            )  # fmt: skip
+        descend_parts(
+            begin, end, U, bounds, *runs_of, partial, touched, part_tallies, part_products, *floats, starts, whole,
+            np.empty((3, BLOCK), np.float32),
+        )  # fmt: skip
 
-    on_threads(descend_parts, parts)
+    on_threads(some_parts, parts, runs * U.size)
     np.sum(part_products, axis=0, out=products)
     np.sum(part_tallies, axis=0, out=tallies)
-    on_threads(lambda begin, end: add_parts(partial, touched, S, begin, end), runs * points)
+    on_threads(lambda begin, end: add_parts(partial, touched, S, begin, end), runs * points, partial.size)
 
 
 def _pass(
@@ -201,15 +200,14 @@ def _pass(
     new_x = array_in(room, f"x {turn}", x.shape, np.float64)
     S = array_in(room, f"sums {turn}", (runs, points, width), np.float64)
     tally, products = np.empty((runs, 3, points)), np.empty((runs, 3))
-    partial = array_in(room, "partial", (len(part_bounds(x.shape[1])) - 1, runs, points, width))
     # Arrays that came over a network may be read-only, for which the pass would have to be compiled once more.
     rows, x, velocity, before, anchor_x, anchor, H, h, push, lengths, momenta = (
-        np.require(each, requirements=("C", "W"))
+        each if each.flags.carray else np.require(each, requirements=("C", "W"))
         for each in (rows, x, velocity, before, anchor_x, tables.anchor, H, h, push, lengths, momenta)
     )
     descend(
         rows, x, velocity, before, anchor_x, anchor, H, h, push, lengths, momenta, gradient, new_x, step,
-        S=S, tallies=tally, products=products, partial=partial,
+        S=S, tallies=tally, products=products, room=room,
     )  # fmt: skip
     if slope is not None and offset is not None:
         S[:, :, :R] *= slope

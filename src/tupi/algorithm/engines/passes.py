@@ -130,8 +130,8 @@ def add_parts(partial: Array, touched: Array, S: Array, begin: int, end: int) ->
                     row[j] += source[j]
 
 
-@compiled()
-def descend_part(
+@compiled(no_cpython_wrapper=True)
+def _descend_part(
     U: Array,
     begin: int,
     end: int,
@@ -185,3 +185,41 @@ def descend_part(
             _sort(cell, share, lowest, highest, starts, order, in_order, share_in_order)
             add(W, at, own, order, in_order, share_in_order, sums[m])
             count(in_order, share_in_order, tallies[m])
+
+
+@compiled()
+def descend_parts(
+    begin: int,
+    end: int,
+    U: Array,
+    bounds: Array,
+    x: Array,
+    velocity: Array,
+    before: Array,
+    anchor_x: Array,
+    anchor: Array,
+    H: Array,
+    h: Array,
+    push: Array,
+    lengths: Array,
+    momenta: Array,
+    gradient: Array,
+    new_x: Array,
+    new_velocity: Array,
+    sums: Array,
+    touched: Array,
+    tallies: Array,
+    products: Array,
+    room: Array,
+    own: Array,
+    starts: Array,
+    whole: Array,
+    real: Array,
+) -> None:
+    """Do `_descend_part` for parts from ``begin`` to ``end``, which begin at the rows in ``bounds``."""
+    for part in range(begin, end):
+        _descend_part(
+            U, bounds[part], bounds[part + 1], x, velocity, before, anchor_x, anchor, H, h, push, lengths, momenta,
+            gradient, new_x, new_velocity, sums[part], touched[part], tallies[part], products[part], room, own, starts,
+            whole, real,
+        )  # fmt: skip

@@ -23,9 +23,8 @@ from scipy.special import betaincinv, expit, log_ndtr, log_softmax, ndtr
 from tupi.judging.evidence import LEAST_CONFIRMED
 from tupi.judging.gain import Gain
 
-HALF_COST = (
-    10  # labels with which half of the cost of a change counts: ids go astray in files, seldom in answers typed in
-)
+# Labels with which half of the cost of a change counts: ids go astray in files, seldom in answers that are typed in.
+HALF_COST = 10
 EXPECTED, EXPECTED_SD = 1.0, 0.25  # arctanh of the correlation of labels with predictions that did not see them
 MOST = 1.5  # in some problems any arctanh from 0 to this is as likely
 LEAST = 0.5  # below this probability of a gain, predictions come back unchanged
