@@ -98,21 +98,23 @@ def weak(seed, n=600):
     )
 
 
-def test_twenty_labels_are_taken_for_labels_of_these_items():
+@pytest.mark.parametrize("task", ["classification", "ranking"])
+def test_twenty_labels_are_taken_for_labels_of_these_items(task):
     """Zeros and ones correlate less than values do with predictions that did not see them."""
     gains = []
     for seed in range(4):
         p, truth, views = weak(seed)
         told = Values(np.arange(20), truth[:20])
-        found = tupi.denoise(p, views, labels=told, task="classification").predictions
+        found = tupi.denoise(p, views, labels=told, task=task).predictions
         gains.append(roc_auc_score(truth[20:], found[20:]) - roc_auc_score(truth[20:], p[20:]))
     assert min(gains) >= 0
     assert np.mean(gains) > 0.09
 
 
-def test_labels_agree_as_far_as_pairs_that_were_left_out_are_right():
+@pytest.mark.parametrize("task", ["classification", "ranking"])
+def test_labels_agree_as_far_as_pairs_that_were_left_out_are_right(task):
     p, truth, views = weak(0)
-    prepared = Prepared(make_problem(p, views, Values(np.arange(24), truth[:24]), "classification"))
+    prepared = Prepared(make_problem(p, views, Values(np.arange(24), truth[:24]), task))
     answer = fitted(label_free_of(prepared), Values(np.arange(24), truth[:24]), scale_of(prepared))
     ones, right = truth[answer.rows], answer.fused.left_out.differences > 0
     area = right[np.ix_(ones == 1, ones == 0)].mean()

@@ -10,12 +10,13 @@ from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Values
 from tupi.inputs.problem import make_problem
 from tupi.judging.metrics import pairwise_accuracy
-from tupi.methods.auto import fitting
+from tupi.methods.auto import fitting, trees
 from tupi.methods.auto.auto import label_free_of
 from tupi.methods.auto.fitting import fit_values, with_trees
+from tupi.methods.auto.guard import mean_shares
 from tupi.methods.auto.hypotheses import AtLabels, averaged, hypotheses
 from tupi.methods.auto.kernels import pick_features
-from tupi.methods.auto.trees import LEAST_FOR_TREES
+from tupi.methods.auto.trees import EXPECTED_OF_TREES, LEAST_FOR_ORDER, LEAST_FOR_TREES, LEAST_OF_TREES
 
 TRUTH, SCORES, VIEWS = make_problem_arrays(200)
 ROWS = np.arange(3, 200, 6)
@@ -109,8 +110,8 @@ def test_the_combination_with_trees_is_what_it_says():
     found = with_trees(fused, z)
     assert found.forest is not None
     items = everyone(base)
-    trees = found.forest(np.column_stack([*items.views, items.base[:, 0, 1]]).astype(np.float32))[:, None]
-    expected = (1 - found.forest_share) * fused(items)[0] + found.forest_share * trees
+    by_trees = found.forest(np.column_stack([*items.views, items.base[:, 0, 1]]).astype(np.float32))[:, None]
+    expected = (1 - found.forest_share) * fused(items)[0] + found.forest_share * by_trees
     np.testing.assert_allclose(found(items)[0], expected, atol=1e-9)
 
 
@@ -123,6 +124,35 @@ def test_few_labels_and_labels_with_weights_grow_no_trees():
     assert with_trees(fused, z) is fused
     _, fused, z = setting(scores, {"copy": scores[:, None]}, truth, np.arange(LEAST_FOR_TREES))
     assert with_trees(fused, z) is fused
+
+
+@pytest.mark.parametrize("labels", [LEAST_FOR_ORDER, 20, 30])
+def test_rankings_grow_trees_of_few_labels_and_expect_less_of_them(labels):
+    truth, scores, views = steps()
+    _, fused, z = setting(scores, views, truth, np.arange(1, 400, 400 // labels)[:labels])
+    found = with_trees(fused, z, ranked=True)
+    by_trees = trees.left_out(fused.seen_by_trees(fused.labelled), z, np.arange(labels) % 5)
+    errors = np.array([z - fused.left_out.held_out[:, 0], z - by_trees])
+    expected = mean_shares(errors, EXPECTED_OF_TREES * labels / LEAST_FOR_TREES)[1]
+    assert expected > LEAST_OF_TREES
+    assert found.forest_share == pytest.approx(expected)
+    assert found.forest is not None
+    assert with_trees(fused, z) is fused  # values with units take more labels
+
+
+def test_still_fewer_labels_grow_no_trees_for_rankings_either():
+    truth, scores, views = steps()
+    _, fused, z = setting(scores, views, truth, np.arange(LEAST_FOR_ORDER - 1))
+    assert with_trees(fused, z, ranked=True) is fused
+
+
+@pytest.mark.parametrize(("task", "grown"), [("ranking", True), ("classification", True), ("regression", False)])
+def test_tasks_that_ask_for_an_order_grow_trees_of_few_labels(task, grown):
+    truth, scores, views = steps()
+    high = (truth > np.median(truth)).astype(float)
+    labels = Values(np.arange(30), high[:30])
+    found = tupi.denoise(1 / (1 + np.exp(-scores)), views, labels=labels, task=task)
+    assert (found.params["trees_share"] > 0) == grown
 
 
 def test_trees_are_judged_by_whole_groups(monkeypatch):

@@ -80,9 +80,9 @@ class Auto(Method):
     Parameters
     ----------
     guard : bool
-        With labels: return (1 - w) f + w g, with w the probability of a gain judged by labels that were left out, and f
-        itself where a gain is not credible; as far as the labels are not confirmed by predictions that did not see
-        them, what comes back without labels. Without the guard, g.
+        With labels: return (1 - w) f + w g, with a share w that rises with the probability of a gain, judged by labels
+        that were left out, and f itself where a gain is not credible; as far as the labels are not confirmed by
+        predictions that did not see them, what comes back without labels. Without the guard, g.
     """
 
     name: ClassVar[str] = "auto"

@@ -21,7 +21,7 @@ from tupi.blocks.home import Kept, Rows
 from tupi.inputs.problem import SMALLEST_PROBABILITY
 from tupi.judging.conformal import class_scores
 from tupi.judging.gain import Gain, mean_gain, pair_gain
-from tupi.methods.auto.answers import NEW, Answer, correlation
+from tupi.methods.auto.answers import NEW, Answer, agreement_of_two, correlation
 from tupi.methods.auto.guard import Blend, probability_of_gain, share_of_new, wrong_before
 from tupi.methods.auto.items import Scale, units_of
 from tupi.methods.auto.kernels import Chances
@@ -272,16 +272,8 @@ class BinaryAnswer(Answer):
         return share_of_new(old, new, self.problem.promise, probability, self.values.astype(np.int64))
 
     def agreement(self) -> tuple[float, float]:
-        """Return Pearson's correlation for the area under the ROC curve (Greiner), and as how many values labels count.
-
-        Both labels of a pair were left out. Single ones would not do: without a one there are fewer ones, so that ones
-        meet lower predictions than zeros do where nothing else is known. By chance the area has the variance
-        (m + 1) / 12 m0 m1 (Mann and Whitney), and arctanh of sin(pi (area - 1/2)) pi^2 times as much.
-        """
-        first, second = np.nonzero(self.values[:, None] > self.values)
-        area = np.mean(0.5 * (1 + np.sign(self.fused.left_out.differences[first, second])))
-        size = 12 * len(first) / (np.pi**2 * (len(self.values) + 1)) * self.n_sure / self.n_used
-        return float(np.sin(np.pi * (area - 0.5))), size + 3
+        """Return the correlation that the area under the ROC curve speaks for; as how many values labels count."""
+        return agreement_of_two(self.values, self.fused.left_out.differences, self.n_sure)
 
     def _unit(self) -> float:
         return units_of(self.values, self.fused.weights)[1]

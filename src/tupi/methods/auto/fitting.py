@@ -36,7 +36,7 @@ from tupi.methods.auto.labelfree import LabelFree
 from tupi.methods.auto.process import CHOOSING_LABELS, FOLDS, LeftOut
 from tupi.methods.auto.subsets import with_leading
 from tupi.methods.auto.surer import spread_of
-from tupi.methods.auto.trees import EXPECTED_OF_TREES, LEAST_FOR_TREES, LEAST_OF_TREES
+from tupi.methods.auto.trees import EXPECTED_OF_TREES, LEAST_FOR_ORDER, LEAST_FOR_TREES, LEAST_OF_TREES
 
 MAX_LABELS = 2000  # more are thinned out: systems of so many equations still take seconds
 MAX_ENTRIES = 1 << 27  # of a kernel between all items and the labelled ones: half a gigabyte
@@ -82,7 +82,7 @@ def fitted(base: LabelFree, labels: Labels, scale: Scale) -> Answer:
         if best is None or likely > best[0]:
             best = likely, z, fused
     assert best is not None
-    fused = with_trees(best[2], best[1])
+    fused = with_trees(best[2], best[1], scale.task != "regression")
     if lines is not None:
         fused = replace(fused, limits=limits_of(base, best[1], lines[1]))
     if scale.task == "ranking":
@@ -230,7 +230,7 @@ def both_sides(
     return after, duals, combined_left_out(judged, known.z, expected, sure)
 
 
-def with_trees(fused: Fused, z: Array) -> Fused:
+def with_trees(fused: Fused, z: Array, ranked: bool = False) -> Fused:
     """Return predictions, all and left-out ones, combined with those of trees, if there are labels enough.
 
     Parameters
@@ -239,19 +239,23 @@ def with_trees(fused: Fused, z: Array) -> Fused:
         What values made of all hypotheses.
     z : ndarray of shape (m,)
         The labels.
+    ranked : bool
+        Whether only the order of items counts. Few labels say less of the size of values than trees need.
     """
-    if len(z) < LEAST_FOR_TREES or not fused.labelled.views or fused.weights is not None:
+    enough = len(z) >= (LEAST_FOR_ORDER if ranked else LEAST_FOR_TREES)
+    if not enough or not fused.labelled.views or fused.weights is not None:
         return fused
     columns = fused.seen_by_trees(fused.labelled)
+    expected = EXPECTED_OF_TREES * min(1.0, len(z) / LEAST_FOR_TREES)
     # As for hypotheses, a group is judged as one without any label would be.
     dealt = np.arange(len(z)) if fused.groups is None or fused.groups.max() < 2 else fused.groups
     judged = fused.left_out, of_trees(trees.left_out(columns, z, dealt % FOLDS))
-    share = float(mean_shares(np.array([z - one.held_out[:, 0] for one in judged]), EXPECTED_OF_TREES)[1])
+    share = float(mean_shares(np.array([z - one.held_out[:, 0] for one in judged]), expected)[1])
     if share < LEAST_OF_TREES:  # all items would have to meet all trees for next to nothing
         return fused
     return replace(
         fused,
-        left_out=combined_left_out(judged, z, EXPECTED_OF_TREES),
+        left_out=combined_left_out(judged, z, expected),
         plain_share=(1 - share) * fused.plain_share,
         forest=trees.grow(columns, z),
         forest_share=share,

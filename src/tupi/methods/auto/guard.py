@@ -23,20 +23,21 @@ from scipy.special import betaincinv, expit, log_ndtr, log_softmax, ndtr
 from tupi.judging.evidence import LEAST_CONFIRMED
 from tupi.judging.gain import Gain
 
-# Labels with which half of the cost of a change counts: ids go astray in files, seldom in answers that are typed in.
-HALF_COST = 10
+# Labels from which on the whole cost of a change counts, and with fewer a part of it in proportion: ids go astray in
+# files, seldom in answers that are typed in.
+FULL_COST = 40
 EXPECTED, EXPECTED_SD = 1.0, 0.25  # arctanh of the correlation of labels with predictions that did not see them
 MOST = 1.5  # in some problems any arctanh from 0 to this is as likely
-LEAST = 0.5  # below this probability of a gain, predictions come back unchanged
-LEAST_OF_WEAK = 0.2  # the same where more than usual is wrong: a mean with such predictions mostly errs less than they
-LEAST_UNRELATED = 0.95  # the same where no view depends on the predictions: then only the labels speak for a gain
+# Below the first of these probabilities of a gain, predictions come back unchanged; from the second on, new ones do.
+LEAST, ENOUGH = 0.4, 0.8
+LEAST_UNRELATED = 0.95  # both, where no view depends on the predictions: then only the labels speak for a gain
 WIDER = 5.0  # than elsewhere is what is expected there: views that only labels can connect gain nothing, or a lot
 # For squared errors and probabilities of classes: the share of new predictions that is expected before any label where
 # views promise all of the usual gain, half of it or none; as how many labels that counts; and the share below which
 # nothing changes.
 EXPECTED_SHARES, LABELS_OF_SHARE, LEAST_SHARE = {1.0: 0.7, 0.5: 0.4, 0.0: 0.1}, 3.0, 0.1
 USUALLY_WRONG, USUAL_LABELS = 0.25, 20  # share of wrong pairs or classes, and as how many labels that counts
-FEW_LABELS = 10  # with so many a strong predictor is changed less, in proportion to what is wrong
+FEW_LABELS = 10  # with so many a strong predictor is changed less, in proportion to what is wrong; fewer count as these
 TRIED = 200  # shares, each as likely as any other before labels
 PRIOR_LABELS, PRIOR_VARIANCE = 2.0, 0.3  # the errors' variance is expected to be this, in that of the labels
 Array = NDArray[np.float64]
@@ -113,8 +114,8 @@ class Doubt:
     weak: float
 
 
-OF_ORDER = Doubt(3.5, 12.5, 0.05)  # and of classes
-OF_VALUES = Doubt(0.0, 5.0, 0.3)  # wrong labels soon make values worse than predictions that are left alone
+OF_ORDER = Doubt(3.5, 10.0, 0.05)  # and of classes
+OF_VALUES = Doubt(0.0, 4.0, 0.3)  # wrong labels soon make values worse than predictions that are left alone
 
 
 def _log_density(distance: float, sd: float) -> float:
@@ -142,7 +143,7 @@ def confirmation(correlation: float, size: float, change: float, given: int, dou
     doubt : Doubt
         What is known before.
     """
-    odds = doubt.odds - doubt.cost * given / (given + HALF_COST) * change
+    odds = doubt.odds - doubt.cost * min(1.0, max(given, FEW_LABELS) / FULL_COST) * change
     if size > 3:
         z, error = np.arctanh(np.clip(correlation, -0.999, 0.999)), 1 / np.sqrt(size - 3)
         expected = np.log(1 - doubt.weak) + _log_density(z - EXPECTED, np.hypot(EXPECTED_SD, error))
@@ -221,11 +222,11 @@ def share_of_new(
 
 
 def weight_of(probability: float, promise: float, wrong: float, size: float) -> float:
-    """Return the share of the new predictions in what comes back: P(gain > 0), or 0 where that is too low.
+    """Return the share of the new predictions in what comes back.
 
-    A few labels teach little, and a strong predictor leaves little to learn. So the share is less for both: by a factor
-    wrong / `USUALLY_WRONG`, as far as that is below one, with ten labels, and hardly less with fifty. And a strong
-    predictor is left alone unless a gain is more likely than not.
+    It is 0 up to a probability of a gain of `LEAST`, 1 from `ENOUGH` on, and rises evenly in between. A few labels
+    teach little, and a strong predictor leaves little to learn. So the share is less for both: by a factor wrong /
+    `USUALLY_WRONG`, as far as that is below one, with ten labels, and hardly less with fifty.
 
     Parameters
     ----------
@@ -234,10 +235,10 @@ def weight_of(probability: float, promise: float, wrong: float, size: float) -> 
     wrong, size : float
         The share that is wrong before, see `wrong_before`, and how many labels the new predictions were learned from.
     """
-    related = LEAST if wrong < USUALLY_WRONG else LEAST_OF_WEAK
-    if probability < (related if promise > 0 else LEAST_UNRELATED):
+    if promise == 0 and probability < LEAST_UNRELATED:
         return 0.0
-    return float(probability * min(1.0, wrong / USUALLY_WRONG) ** min(FEW_LABELS / size, 1.0))
+    credible = np.clip((probability - LEAST) / (ENOUGH - LEAST), 0.0, 1.0)
+    return float(credible * min(1.0, wrong / USUALLY_WRONG) ** min(FEW_LABELS / size, 1.0))
 
 
 def mean_shares(errors: Array, expected: float, weight: float = 1.0) -> Array:

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from tupi.runtime.computing import compiled, in_order
 
 TREES = 60
-LEAST_FOR_TREES = 40  # labels: fewer grow trees that say little, and none are mixed in
+LEAST_FOR_TREES = 40  # labels: fewer grow trees that say little of values and classes, and none are mixed in
+LEAST_FOR_ORDER = 8  # the same where only the order counts, which few labels tell; less is expected of so few
 EXPECTED_OF_TREES, LEAST_OF_TREES = 0.35, 0.03  # their share before any label, and that below which they are left out
 LEAST_LEAF = 2  # labelled items in a part, at least
 LOOKED_AT = 0.5  # share of the columns that a division looks at
