@@ -15,7 +15,7 @@ from tupi.algorithm.trajectory import Watch
 from tupi.embedding.prepared import Prepared, restore, standardize
 from tupi.inputs.labels import Labels
 from tupi.inputs.problem import SMALLEST_PROBABILITY
-from tupi.judging.gain import Gain
+from tupi.judging.evidence import Gain
 from tupi.runtime.errors import InputError
 
 USUAL = 0.99  # share of the items of the fit that are within the usual distance

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.inputs.groups import Groups, pairs_within
-from tupi.inputs.labels import Labels, Pairs, Values, entries, ranks_something
-from tupi.judging.evidence import amount, counted
+from tupi.inputs.labels import Labels, Pairs, Values, amount, counted, entries, ranks_something
 from tupi.page.answers import PairAnswer, Said, Told
 
 SIGNS = {"left": 1, "right": -1, "equal": 0}

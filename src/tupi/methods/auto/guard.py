@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, expit, log_ndtr, log_softmax, ndtr
 
-from tupi.judging.evidence import LEAST_CONFIRMED
-from tupi.judging.gain import Gain
+from tupi.judging.evidence import LEAST_CONFIRMED, Gain
 
 # Labels with which half of the cost of a change counts: ids go astray in files, seldom in answers that are typed in.
 HALF_COST = 10
