@@ -16,7 +16,7 @@ from tupi.embedding.prepared import Prepared, standardize
 from tupi.inputs.groups import pairs_within, relative_labels
 from tupi.inputs.labels import Labels, Pairs, Values, labelled_items, relabel, subset
 from tupi.inputs.views import BLOCK
-from tupi.methods.base import Fit, Method, from_scores, from_shares, from_values, nearest_shares
+from tupi.methods.base import Fit, Method, from_shares, from_values, nearest_shares
 from tupi.runtime.errors import InputError
 
 Array = NDArray[np.float64]
@@ -200,7 +200,7 @@ def finished(
     elif calibrated:
         columns = from_values(prepared, predictions[:, None])
     else:
-        columns = from_scores(predictions[:, None])
+        columns = standardize(predictions[:, None])[0]  # the units of scores mean nothing
     unknown = np.full(len(prepared.problem.views), np.nan)
     if weights is None:
         weights = unknown
