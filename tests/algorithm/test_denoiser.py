@@ -199,7 +199,7 @@ def test_plain_descent_has_no_momentum_and_four_moves_and_discounts_nothing():
     assert Run(Bowls(), INITIAL, 0.5, 0.1, 3, "momentum").momentum == 0.6
 
 
-@pytest.mark.parametrize("found", ["t", "state", "energies", "length"])
+@pytest.mark.parametrize("found", ["t", "state", "energies", "length", "curvatures", "_news"])
 def test_where_a_run_stands_is_not_told_to_it(found):
     with pytest.raises(TypeError):
         Run(Bowls(), INITIAL, 0.5, 0.1, 3, **{found: 1})

@@ -103,19 +103,6 @@ def test_the_metric_that_was_asked_for_is_measured():
     assert judge(lambda train: RISING, problem(), TEN, True).metric == "R²"
 
 
-def test_labels_are_dealt_four_times_by_the_seed_zero():
-    shown, again, other = [], [], []
-    for kept, options in ((shown, {}), (again, {"random_state": 0}), (other, {"random_state": 1})):
-
-        def predict(train, kept=kept):
-            kept.append(train.index.tolist())
-            return RISING
-
-        judge(predict, problem(), TEN, True, **options)
-    assert len(shown) == 4 * 5
-    assert shown == again != other
-
-
 def test_a_method_that_judges_itself():
     """Its own gain stands where it is of the metric that is asked for; otherwise what it predicted is judged."""
     asked, left_out = problem(initial=np.repeat([0.0, 1.0], 10)), (TEN.index, TEN.values)
