@@ -55,10 +55,9 @@ def spread(values: Matrix, tally: Matrix) -> Matrix:
 
     The tally, of shape (3, G), has the sums of hat functions, of their squares and of products of neighbours.
     """
-    _, squares, neighbours = tally[:, :, None]
-    result = squares * values
-    result[:-1] += neighbours[:-1] * values[1:]
-    result[1:] += neighbours[:-1] * values[:-1]
+    result = tally[1, :, None] * values
+    result[:-1] += tally[2, :-1, None] * values[1:]
+    result[1:] += tally[2, :-1, None] * values[:-1]
     return result
 
 

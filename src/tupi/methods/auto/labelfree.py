@@ -20,7 +20,7 @@ from tupi.embedding.anchor_loops import find_nearest
 from tupi.embedding.anchors import FAINT, AnchorGraph, GraphKernel, Near, compile_all
 from tupi.embedding.relevance import Relations, evenly
 from tupi.methods.auto.items import Layout, Space, laid_out, make_space, places, view_relations
-from tupi.methods.auto.signal import SignalShare, sampled_neighbors, signal_share
+from tupi.methods.auto.signal import SignalShare, neighbors_alone, signal_share
 from tupi.runtime.computing import in_order, must_compile
 
 NEIGHBORS = 15  # by which views explain predictions
@@ -290,8 +290,8 @@ def label_free(
     away = p - np.eye(table.shape[1])[1]
     residual = float(np.mean(np.einsum("ck,ckl,cl->c", away, table, away)))
     share = signal_share(f[sample[spread]], by_themselves, NEIGHBORS, residual)
-    alone = in_order(lambda columns: sampled_neighbors(columns, NEIGHBORS), by_themselves)
-    by_view = [(view, spread[items], spread[others]) for view, (items, others) in zip(related, alone, strict=True)]
+    alone = zip(related, neighbors_alone(by_themselves, NEIGHBORS), strict=True)
+    by_view = [(view, spread[items], spread[others]) for view, (items, others) in alone]
     return LabelFree(
         home=home,
         order=order,

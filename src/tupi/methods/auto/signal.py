@@ -249,6 +249,11 @@ def explained_by(f: Array, items: NDArray[np.int64], near: NDArray[np.int64]) ->
     return np.maximum(shares, 0.0) ** 2
 
 
+def neighbors_alone(related: Sequence[Columns], k: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Return what `sampled_neighbors` does, for each view by itself."""
+    return list(in_order(lambda X: sampled_neighbors(X, k), related))
+
+
 def view_shares(
     by_view: Sequence[tuple[int, NDArray[np.int64], NDArray[np.int64]]], n_views: int, columns: Array
 ) -> Array:
