@@ -64,11 +64,17 @@ class TargetColumns:
     shift: float
 
 
+def in_columns(values: Array, prepared: Prepared) -> Array:
+    """Return labels as columns: values in one, or an indicator of each class."""
+    return np.eye(prepared.f.shape[1])[values] if prepared.problem.task == "classification" else values[:, None]
+
+
 def targets_of(known: KnownItems, prepared: Prepared) -> TargetColumns:
     """Return the targets of labels that are values."""
+    columns = in_columns(known.values, prepared)
     if prepared.problem.task == "classification":
-        return TargetColumns(np.eye(prepared.f.shape[1])[known.values], 1.0, 0.0)
-    columns, scale, shift = standardize(known.values[:, None])
+        return TargetColumns(columns, 1.0, 0.0)
+    columns, scale, shift = standardize(columns)
     return TargetColumns(columns, float(scale[0]), float(shift[0]))
 
 
