@@ -200,7 +200,7 @@ def standardized(block: Array, unit: Array, center: Array, scale: Array, scaling
 def standardized_rows(
     given: Array, standard: tuple[Array, Array, Array], scaling: str = "columns", fill: Array | None = None
 ) -> Array:
-    """Return what `standardized` does of rows as they came in, which are not changed; ``fill`` is for what they lack."""
+    """Return what `standardized` does of rows as they came in, which stay so; ``fill`` is for what they lack."""
     found = np.empty((len(given), np.count_nonzero(standard[2] > 0)))
     room = np.empty((min(len(given), IN_CACHE), given.shape[1]))
     for start in range(0, len(given), IN_CACHE):  # rows that are changed again while they are still in the cache
