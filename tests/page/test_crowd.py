@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.page.conftest import N
+from tests.page.conftest import N, decode
 from tests.page.test_session import answer_rightly, look_at, wait
 from tupi.inputs.labels import Pairs, Values
 from tupi.page import teacher
 from tupi.page.answers import PairAnswer, Told
 from tupi.page.decider import Decider, Plan
-from tupi.page.frames import decode
 from tupi.page.knowledge import NOTHING, ItemTally, Knowledge, Tally, known_from, known_of_items
 from tupi.page.lanes import Lane
 from tupi.page.looks import LAST, Look
