@@ -100,7 +100,7 @@ def gradient_step(subject: Subject, rounds: int) -> Part:
         engine, state, weights = run.engine, run.state, run.weights
         assert isinstance(engine, FusedEngine)
         descent = engine.descent([state], [weights], [run.lam])
-    lengths, momenta = np.array([run.minimizer.length]), np.array([run.minimizer.momentum])
+    lengths, momenta = np.array([run.length]), np.array([run.momentum])
     U = engine.embedding.blocks[0].rows
     paper = subject.paper_gradient(state.f, weights)
     reference = subject.run(REFERENCE).engine

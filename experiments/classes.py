@@ -59,27 +59,39 @@ def load(name):
     return ((X - X.mean(axis=0)) / X.std(axis=0))[keep], dealt[origin], y
 
 
+def splits(name, size, seed):
+    """Yield for each view of a table: its name, rows and classes to train on, rows and classes of others, their views.
+
+    A predictor is trained on so many items, but never on more than a third, and sees one view.
+    """
+    X, which, y = load(name)
+    order = np.random.default_rng(2000 + seed).permutation(len(y))[:MOST_ITEMS]
+    train, rest = np.split(order, [min(size, len(order) // 3)])
+    for seen in np.unique(which):
+        own = X[:, which == seen]
+        if own.shape[1] > 1:
+            views = {f"view{k}": X[rest][:, which == k] for k in np.unique(which) if k != seen}
+            yield f"{name} {seen}", (own[train], y[train]), (own[rest], y[rest]), views
+
+
 def problems(box, seed):
     """Yield for each table and view: its name, predictions, views and truth."""
-    for name in TABLES:
-        X, which, y = load(name)
-        order = np.random.default_rng(2000 + seed).permutation(len(y))[:MOST_ITEMS]
-        train, rest = np.split(order, [min(box, len(order) // 3)])
-        for seen in np.unique(which):
-            own = X[:, which == seen]
-            if own.shape[1] < 2 or len(np.unique(y[train])) < len(np.unique(y)):
-                continue
-            f = LogisticRegression(C=0.1, max_iter=300).fit(own[train], y[train]).predict_proba(own[rest])
-            views = {f"view{k}": X[rest][:, which == k] for k in np.unique(which) if k != seen}
-            yield f"{name} {seen}", f, views, y[rest]
+    for table in TABLES:
+        for name, (rows, classes), (others, truth), views in splits(table, box, seed):
+            if len(np.unique(classes)) == len(np.unique(np.concatenate([classes, truth]))):
+                model = LogisticRegression(C=0.1, max_iter=300).fit(rows, classes)
+                yield name, model.predict_proba(others), views, truth
+
+
+def side_by_side(views, column):
+    """Return what rivals see: the columns of all views, and the predictions."""
+    scaled = (3 * one / np.sqrt(one.shape[1]) for one in views.values())
+    return np.column_stack([*scaled, (column - column.mean()) / column.std()])
 
 
 def rivals(f, views, y, m):
     """Yield plain tools that are trained on predictions and views with the same labels."""
-    logs = np.log(np.clip(f, 1e-3, 1))
-    Z = np.column_stack(
-        [*(3 * one / np.sqrt(one.shape[1]) for one in views.values()), (logs - logs.mean()) / logs.std()]
-    )
+    Z = side_by_side(views, np.log(np.clip(f, 1e-3, 1)))
     for name, model in {
         "logistic": LogisticRegression(max_iter=500),
         "trees": ExtraTreesClassifier(300, min_samples_leaf=2, random_state=0),

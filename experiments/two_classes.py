@@ -22,11 +22,10 @@ from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.metrics import roc_auc_score
 
 import tupi
-from classes import load
+from classes import side_by_side, splits
 
 FIRST = ("australian", "chess", "german", "magic", "mushroom", "phoneme", "pima", "titanic", "twonorm")
 SECOND = ("bands", "crx", "mammographic", "ring", "saheart", "spambase", "tic-tac-toe", "wdbc", "wisconsin")
-MOST_ITEMS = 3000
 
 
 def model_of(box):
@@ -40,26 +39,19 @@ def model_of(box):
 def problems(tables, box, seed):
     """Yield for each table and view: its name, predictions, views and truth."""
     model, size = model_of(box)
-    for name in tables:
-        X, which, y = load(name)
-        order = np.random.default_rng(2000 + seed).permutation(len(y))[:MOST_ITEMS]
-        train, rest = np.split(order, [min(size, len(order) // 3)])
-        for seen in np.unique(which):
-            own = X[:, which == seen]
-            if own.shape[1] < 2 or len(np.unique(which)) < 2:
+    for table in tables:
+        for name, known, (others, truth), views in splits(table, size, seed):
+            if not views:
                 continue
-            f = model.fit(own[train], y[train]).predict_proba(own[rest])[:, 1]
-            views = {f"view{k}": X[rest][:, which == k] for k in np.unique(which) if k != seen}
+            f = model.fit(*known).predict_proba(others)[:, 1]
             if np.ptp(f) > 0:
-                yield f"{name} {seen}", f, views, y[rest]
+                yield name, f, views, truth
 
 
 def rivals(f, views, y, m):
     """Yield plain tools that are trained on predictions and views with the same labels."""
     odds = np.log(np.clip(f, 1e-3, 1 - 1e-3) / (1 - np.clip(f, 1e-3, 1 - 1e-3)))
-    Z = np.column_stack(
-        [*(3 * one / np.sqrt(one.shape[1]) for one in views.values()), (odds - odds.mean()) / odds.std()]
-    )
+    Z = side_by_side(views, odds)
     for name, model in {
         "logistic": LogisticRegressionCV(max_iter=500),
         "trees": ExtraTreesClassifier(300, min_samples_leaf=2, random_state=0),

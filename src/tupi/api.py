@@ -25,7 +25,8 @@ from tupi.inputs.problem import Problem, make_problem, with_more_labels
 from tupi.inputs.seen import Seen
 from tupi.inputs.types import Column, DaskClient, FeaturesLike, Lazy, Table
 from tupi.judging.catalogue import MetricLike, metric_for
-from tupi.judging.evidence import Evidence, judge, judged, speaks_against
+from tupi.judging.evidence import Evidence, judged, speaks_against
+from tupi.judging.folds import judge
 from tupi.judging.metrics import Metric
 from tupi.methods import make_method
 from tupi.methods.auto.auto import Auto, Fuse, Smooth

@@ -13,12 +13,13 @@ import numpy as np
 import pandas as pd
 
 from tupi.embedding.prepared import Prepared, Progress, Veto, silent
-from tupi.inputs.labels import Labels, n_labels, noun_of
+from tupi.inputs.labels import Labels, amount, n_labels, noun_of
 from tupi.inputs.numbers import check_positive, check_seed
 from tupi.inputs.problem import Problem, make_problem
 from tupi.inputs.types import Column, FeaturesLike, Table
 from tupi.judging.catalogue import MetricLike, metric_for
-from tupi.judging.evidence import MIN_LABELS, N_REPEATS, amount, judge, speaks_against
+from tupi.judging.evidence import MIN_LABELS, speaks_against
+from tupi.judging.folds import N_REPEATS, judge
 from tupi.judging.metrics import Metric
 from tupi.methods import make_method
 from tupi.methods import methods as method_names

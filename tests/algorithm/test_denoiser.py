@@ -5,10 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tupi.algorithm.denoiser import MAX_HALVINGS, HeavyBall, Run, _minimize, advance
+from tupi.algorithm.denoiser import MAX_HALVINGS, Run, _minimize, advance
 
 INITIAL = np.array([1.0, -1, 1, -1])
-ROUNDING = np.full(2, 1e-7)
 
 
 class Told:
@@ -52,92 +51,93 @@ class Bowls:
         return found
 
 
-def ball(length, momentum=0.0):
-    found = HeavyBall(momentum)
+def moving(length=None, moves=2, optimizer="gradient", n=100):
+    """Return a run of some items whose moves have a length; rises of 1e-7 are rounding."""
+    found = Run(Bowls(), np.zeros(n), 0.0, 0.1, 3, optimizer, moves)
     found.length = length
     return found
 
 
 def test_the_first_move_is_a_twentieth_per_item():
-    minimizer = HeavyBall(0.0)
-    assert minimizer.length is None
-    minimizer.begin(9.0, 4)  # a gradient of length 3 over 4 items: root mean square 3/2, and 1/30 of that is 0.05
-    assert minimizer.length == pytest.approx(1 / 30)
-    minimizer.begin(0.0, 4)
-    assert np.isfinite(minimizer.length)
+    run = moving(n=4)
+    assert run.length is None
+    run.first_length(9.0)  # a gradient of length 3 over 4 items: root mean square 3/2, and 1/30 of that is 0.05
+    assert run.length == pytest.approx(1 / 30)
+    run.first_length(0.0)
+    assert np.isfinite(run.length)
 
 
 def test_the_next_length_is_the_inverse_of_the_largest_of_five_curvatures():
-    minimizer = ball(0.25)
-    minimizer.accepted()
-    assert minimizer.length == 0.5  # nothing is known of the curvature: twice as long
+    run = moving(0.25)
+    run.accepted()
+    assert run.length == 0.5  # nothing is known of the curvature: twice as long
     for curvature in (8.0, 2.0, 4.0, 1.0, 1.0):
-        minimizer.learn(0.5, 0.5 * curvature)
-    minimizer.learn(0.0, 50.0)  # no curvature at all
-    minimizer.learn(-1.0, 50.0)
-    minimizer.accepted()
-    assert minimizer.length == 1 / 8
-    minimizer.learn(0.5, 1.5)  # the sixth: the first is forgotten
-    minimizer.accepted()
-    assert minimizer.length == 1 / 4
+        run.learn(0.5, 0.5 * curvature)
+    run.learn(0.0, 50.0)  # no curvature at all
+    run.learn(-1.0, 50.0)
+    run.accepted()
+    assert run.length == 1 / 8
+    run.learn(0.5, 1.5)  # the sixth: the first is forgotten
+    run.accepted()
+    assert run.length == 1 / 4
 
 
 def test_a_rejected_length_is_halved_and_stands_for_what_was_learned():
-    minimizer = ball(0.4)
-    minimizer.learn(1.0, 100.0)
-    assert minimizer.rejected() == minimizer.length == 0.2
-    minimizer.accepted()
-    assert minimizer.length == pytest.approx(0.2)
+    run = moving(0.4)
+    run.learn(1.0, 100.0)
+    assert run.rejected() == run.length == 0.2
+    run.accepted()
+    assert run.length == pytest.approx(0.2)
 
 
 def test_lengths_begin_where_there_are_none_and_curvature_counts_from_the_second_move_on():
-    new, old = HeavyBall(0.5), ball(0.25, 0.5)
+    new, old = moving(optimizer="momentum"), moving(0.25, optimizer="momentum")
     descent = Told([1, 1], [[1, 1], [0.9, 0.8], [0.7, 0.6]])
-    falls = _minimize(descent, [new, old], 2, 100, ROUNDING)
+    falls = _minimize(descent, [new, old])
     assert falls == [[1.0, 0.9, 0.7], [1.0, 0.8, 0.6]]
     first = 0.05 * 10 / 2  # a gradient of squared length 4 over 100 items
     assert descent.lengths == [[0, 0], [first, 0.25], [2 * first, 0.5]]
-    assert descent.momenta == [[0, 0], [0.5, 0.5], [0.5, 0.5]]
+    assert descent.momenta == [[0, 0], [0.6, 0.6], [0.6, 0.6]]
     assert descent.accepted == [[0, 1], [0, 1]]
     assert new.length == old.length == pytest.approx(0.5 / 5)  # one over the curvature 5 / 0.5 of the second move
 
 
 def test_a_run_that_cannot_tell_stays_while_the_others_go_on():
-    minimizers = [ball(0.25, 0.5), ball(0.25, 0.5)]
+    runs = [moving(0.25, optimizer="momentum") for _ in range(2)]
     descent = Told([1, 1], [[1 + 1e-8, 0.9], [0.5, 0.8]])
-    assert _minimize(descent, minimizers, 2, 100, ROUNDING) == [[1.0], [1.0, 0.9, 0.8]]
+    assert _minimize(descent, runs) == [[1.0], [1.0, 0.9, 0.8]]
     assert descent.lengths == [[0.25, 0.25], [0, 0.5]]
-    assert descent.momenta == [[0.5, 0.5], [0, 0.5]]
+    assert descent.momenta == [[0.6, 0.6], [0, 0.6]]
     assert descent.accepted == [[1], [1]]
     assert descent.asked == []
-    assert [minimizer.length for minimizer in minimizers] == [0.25, 0.1]
+    assert [run.length for run in runs] == [0.25, 0.1]
 
 
 def test_an_energy_that_stays_the_same_is_accepted():
     descent = Told([1, 1], [[1, 1], [1, 0.5]])
-    assert _minimize(descent, [ball(0.25), ball(0.25)], 2, 100, ROUNDING) == [[1.0, 1.0, 1.0], [1.0, 1.0, 0.5]]
+    assert _minimize(descent, [moving(0.25), moving(0.25)]) == [[1.0, 1.0, 1.0], [1.0, 1.0, 0.5]]
     assert descent.asked == []
 
 
 def test_a_rise_is_one_above_the_last_energy():
     """The second run's third energy is above its second one, though below its first ones: it is shortened twice."""
     descent = Told([1, 4], [[0.5, 3], [0.4, 1], [0.3, 2]], [[1.5], [0.5]])
-    falls = _minimize(descent, [ball(0.25), ball(0.25)], 3, 100, ROUNDING)
+    falls = _minimize(descent, [moving(0.25, 3), moving(0.25, 3)])
     assert falls == [[1.0, 0.5, 0.4, 0.3], [4.0, 3.0, 1.0, 0.5]]
-    assert [runs for runs, _ in descent.asked] == [[1], [1]]
+    assert [which for which, _ in descent.asked] == [[1], [1]]
     lengths = [length for _, (length,) in descent.asked]
     assert lengths == pytest.approx([0.05, 0.025])  # halves of one over the curvature, which is 10
 
 
 def test_what_rises_however_short_the_move_stays_where_it_is():
     assert MAX_HALVINGS == 25
-    minimizers = [ball(1.0), ball(1.0)]
+    runs = [moving(1.0), moving(1.0)]
     descent = Told([1, 1], [[2, 0.5], [2, 0.4]], ([2.0] for _ in range(99)))
-    assert _minimize(descent, minimizers, 2, 100, ROUNDING) == [[1.0], [1.0, 0.5, 0.4]]
+    assert _minimize(descent, runs) == [[1.0], [1.0, 0.5, 0.4]]
     assert len(descent.asked) == 25
-    assert minimizers[0].length == 0.5**25
+    assert runs[0].length == 0.5**25
     alone = Told([1], [[2], [0.5]], ([2.0] for _ in range(99)))
-    assert _minimize(alone, [ball(1.0)], 2, 100, ROUNDING) == [[1.0]]
+    assert _minimize(alone, [moving(1.0)]) == [[1.0]]
     assert (len(alone.lengths), alone.accepted) == (1, [])  # nobody is left who could move
 
 
@@ -195,11 +195,11 @@ def test_views_count_for_what_they_have_beyond_the_initial_predictions():
 
 def test_plain_descent_has_no_momentum_and_four_moves_and_discounts_nothing():
     run = Run(Bowls(), INITIAL, 0.5, 0.1, 3)
-    assert (run.minimizer.momentum, run.inner_iter, run.discount) == (0.0, 4, False)
-    assert Run(Bowls(), INITIAL, 0.5, 0.1, 3, "momentum").minimizer.momentum == 0.6
+    assert (run.momentum, run.inner_iter, run.discount) == (0.0, 4, False)
+    assert Run(Bowls(), INITIAL, 0.5, 0.1, 3, "momentum").momentum == 0.6
 
 
-@pytest.mark.parametrize("found", ["t", "state", "energies"])
+@pytest.mark.parametrize("found", ["t", "state", "energies", "length", "curvatures", "_news"])
 def test_where_a_run_stands_is_not_told_to_it(found):
     with pytest.raises(TypeError):
         Run(Bowls(), INITIAL, 0.5, 0.1, 3, **{found: 1})

@@ -9,7 +9,7 @@ import tupi
 from tests.conftest import make_problem_arrays
 from tupi.inputs.problem import make_problem
 from tupi.judging.catalogue import ALL_METRICS, axis_of, metric_for, usual_beside, words_of
-from tupi.judging.evidence import shares_of
+from tupi.judging.evidence import gain_of, shares_of
 from tupi.runtime.errors import InputError
 
 N = 150
@@ -97,7 +97,7 @@ def test_the_error_of_a_gain_is_that_of_the_bootstrap(key, kind):
     new = 0.6 * old + noise if problem.task != "classification" else np.exp(np.log(old) + noise)
     if problem.task == "classification":
         new /= new.sum(axis=1, keepdims=True)
-    gain = shares_of(metric, [[(EVERYONE, new)]], old, labels).gain()
+    gain = gain_of(metric, [[(EVERYONE, new)]], old, labels)
     assert gain.before == pytest.approx(metric.score(old, labels))
     assert gain.after == pytest.approx(metric.score(new, labels))
     gains = []
@@ -119,7 +119,7 @@ def test_many_labels_are_left_out_in_parts():
     problem = make_problem(old, rng.normal(size=(700, 2)), truth, "regression")
     everyone = np.arange(700)
     own, known = (
-        shares_of(metric_for(key, problem), [[(everyone, new)]], old, problem.labels).gain()
+        gain_of(metric_for(key, problem), [[(everyone, new)]], old, problem.labels)
         for key in (lambda truth, said: np.mean((truth - said) ** 2) ** 0.5, "rmse")
     )
     assert (own.before, own.after) == pytest.approx((known.before, known.after))
@@ -131,7 +131,7 @@ def test_labels_that_judge_together_do_so_whatever_folds_they_are_in():
     metric, new = metric_for("ndcg@10", problem), SCORES + 0.5 * RNG.normal(size=N)
     folds = [(part, np.where(np.isin(EVERYONE, part), new, np.nan)) for part in np.array_split(EVERYONE, 5)]
     found = shares_of(metric, [folds], SCORES, problem.labels)
-    np.testing.assert_allclose(found.after, shares_of(metric, [[(EVERYONE, new)]], SCORES, problem.labels).after)
+    np.testing.assert_allclose(found[2], shares_of(metric, [[(EVERYONE, new)]], SCORES, problem.labels)[2])
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from tests.conftest import make_problem_arrays
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.labels import Pairs, Values
 from tupi.inputs.problem import make_problem
-from tupi.judging.evidence import judge, shares_of, stated
-from tupi.judging.gain import Gain
+from tupi.judging.evidence import Gain, gain_of, shares_of, stated
+from tupi.judging.folds import judge
 from tupi.judging.metrics import COMPARISONS, Metric, PairwiseAccuracyOfValues, RSquared, pairwise_accuracy
 from tupi.methods.base import Fit, Method
 from tupi.methods.ridge import Ridge
@@ -162,11 +162,11 @@ def test_a_label_that_judges_twice_counts_once():
     labels = Pairs(np.array([1, 2, 3]), np.array([0, 1, 2]))
     up = np.arange(4.0)
     rounds = [[(np.array([0, 1]), up)], [(np.array([0]), -up)]]
-    found = shares_of(COMPARISONS, rounds, np.zeros(4), labels)
-    gain = found.gain()
+    used, *_ = shares_of(COMPARISONS, rounds, np.zeros(4), labels)
+    gain = gain_of(COMPARISONS, rounds, np.zeros(4), labels)
     assert (gain.before, gain.after) == (0.5, 0.75)
-    assert found.labels.higher.tolist() == [1, 2]
-    assert gain.error == COMPARISONS.error(np.array([0.0, 0.5]), found.labels)
+    assert used.higher.tolist() == [1, 2]
+    assert gain.error == COMPARISONS.error(np.array([0.0, 0.5]), used)
 
 
 def test_values_under_ranking_count_by_their_pairs():
@@ -174,18 +174,19 @@ def test_values_under_ranking_count_by_their_pairs():
     labels = Values(np.arange(4), np.array([2.0, 1, 1, 3]))
     scores, better = np.array([0.0, 1, -1, 1]), np.array([2.0, 1, 1, 3])
     rounds = [[(np.array([0, 1, 2]), better)], [(np.array([0, 3]), better)]]
-    found = shares_of(PairwiseAccuracyOfValues(), rounds, scores, labels)
-    np.testing.assert_array_equal(found.weights, [3, 1, 1, 1])
-    np.testing.assert_array_equal(found.before, [2, 0, 1, 1])
-    assert found.gain().before == 4 / 6
-    assert found.gain().after == 1.0
-    assert found.gain().error == pytest.approx(2 * np.std([1 / 3, 1, 0, 0]) / 2)
+    _, before, _, weights = shares_of(PairwiseAccuracyOfValues(), rounds, scores, labels)
+    np.testing.assert_array_equal(weights, [3, 1, 1, 1])
+    np.testing.assert_array_equal(before, [2, 0, 1, 1])
+    gain = gain_of(PairwiseAccuracyOfValues(), rounds, scores, labels)
+    assert gain.before == 4 / 6
+    assert gain.after == 1.0
+    assert gain.error == pytest.approx(2 * np.std([1 / 3, 1, 0, 0]) / 2)
 
 
 def test_less_of_what_should_be_low_is_a_gain():
     labels = Values(np.arange(30), TRUTH[:30])
     rounds = [[(np.arange(30), TRUTH)]]
-    error, determined = (shares_of(metric, rounds, SCORES, labels).gain() for metric in (SquaredError(), RSquared()))
+    error, determined = (gain_of(metric, rounds, SCORES, labels) for metric in (SquaredError(), RSquared()))
     assert error.before > error.after == 0
     assert SquaredError().gain(error.before, error.after) == pytest.approx(error.before)
     variance = np.var(TRUTH[:30])

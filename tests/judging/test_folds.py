@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tupi.inputs.labels import Pairs, Values, entries, labelled_items
-from tupi.judging.folds import judge_settings, label_folds
+from tupi.inputs.problem import Problem
+from tupi.judging.evidence import MIN_LABELS
+from tupi.judging.folds import judge, judge_settings, label_folds
 
 
 def random_pairs(n_items, n_pairs, seed):
@@ -179,3 +181,19 @@ def test_scores_of_few_pairs_and_settings_that_get_lost():
     answers = iter([[guess, guess], [guess]])
     with pytest.raises(ValueError, match="shorter"):
         judge_settings(lambda train: next(answers), labels, "ranking", 2)
+
+
+@pytest.mark.parametrize("options", [{}, {"random_state": 3}])
+@pytest.mark.parametrize("few", [False, True])
+def test_a_judge_fits_to_each_fold_of_four_rounds_and_to_nothing_where_labels_are_too_few(few, options):
+    labels = Values(np.arange(MIN_LABELS - few), np.arange(MIN_LABELS - few) % 3)
+    seed, fitted = options.get("random_state", 0), []
+
+    def predict(train):
+        fitted.append(train.index.tolist())
+        return np.arange(20.0)
+
+    found = judge(predict, Problem(np.zeros(20), ()), labels, True, **options)
+    folds = [fold for repeat in range(4) for fold in label_folds(labels, random_state=(seed, repeat))]
+    assert fitted == ([] if few else [fold.train.index.tolist() for fold in folds])
+    assert ("too few" in found.sentence) == few

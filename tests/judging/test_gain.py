@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tupi.judging.gain import mean_gain, pair_gain
+from tupi.judging.evidence import mean_gain, pair_gain
 
 
 def test_a_mean_gain_with_weights_is_that_of_repeated_labels():

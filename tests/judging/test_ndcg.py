@@ -6,7 +6,7 @@ import tupi
 from tupi.inputs.groups import as_groups
 from tupi.inputs.problem import make_problem
 from tupi.judging.catalogue import metric_for
-from tupi.judging.evidence import shares_of
+from tupi.judging.evidence import gain_of
 from tupi.judging.ndcg import ndcg_of_groups
 from tupi.judging.whole import Ndcg
 
@@ -51,12 +51,12 @@ def test_metrics_of_lists_are_means_over_groups():
     grades[groups == 4] = 1  # ranks nothing
     scores, new = grades + rng.normal(size=(2, n)) * [[2.0], [1.0]]
     labels = as_groups(groups, n, None).of(tupi.Values(np.arange(n), grades.astype(float)))
-    found = shares_of(Ndcg(5), [[(np.arange(n), new)]], scores, labels)
-    assert found.gain().before == pytest.approx(tupi.ndcg(scores, grades, groups, k=5), abs=1e-12)
-    assert found.gain().after == pytest.approx(tupi.ndcg(new, grades, groups, k=5), abs=1e-12)
+    found = gain_of(Ndcg(5), [[(np.arange(n), new)]], scores, labels)
+    assert found.before == pytest.approx(tupi.ndcg(scores, grades, groups, k=5), abs=1e-12)
+    assert found.after == pytest.approx(tupi.ndcg(new, grades, groups, k=5), abs=1e-12)
     each = ndcg_of_groups(new, grades, groups, 5) - ndcg_of_groups(scores, grades, groups, 5)
     each = each[~np.isnan(each)]
-    assert found.gain().error == pytest.approx(each.std(ddof=1) / np.sqrt(len(each)))
+    assert found.error == pytest.approx(each.std(ddof=1) / np.sqrt(len(each)))
 
 
 @pytest.mark.parametrize("metric", ["map", lambda truth, said: average_precision_score(truth, said)])

@@ -8,9 +8,8 @@ import pytest
 import tupi
 from tests.conftest import make_problem_arrays
 from tupi.inputs.labels import Values
-from tupi.judging.evidence import stated
+from tupi.judging.evidence import Gain, stated
 from tupi.judging.folds import label_folds
-from tupi.judging.gain import Gain
 
 
 def test_a_gain_of_unknown_error_is_not_told() -> None:

@@ -9,7 +9,7 @@ from tests.methods.rows import COMPARED, JUDGING, KNOWN, SCORES, TRUTH, VIEWS, c
 from tupi.embedding.joint_graph import graph
 from tupi.inputs.labels import Values
 from tupi.judging.metrics import RSquared, pairwise_accuracy
-from tupi.methods.coconut import Coconut, coclassify, energy
+from tupi.methods.coconut import Coconut, coclassify
 from tupi.runtime.errors import InputError
 
 
@@ -20,6 +20,11 @@ def test_equals_a_dense_solution(views, lam, k):
     columns = Coconut(lam=lam, n_neighbors=k).fit(prepared, None).columns
     L = laplacian(weight_matrix(list(views.values()), k))
     np.testing.assert_allclose(columns, np.linalg.solve(np.eye(120) + lam / k * L, prepared.f), atol=1e-6)
+
+
+def energy(edges, F, U, strength):
+    """Return E(U)."""
+    return float(-np.sum(U * F) + strength * np.sum(U * edges.laplacian_times(U)))
 
 
 def test_sweep_gives_what_single_settings_give():

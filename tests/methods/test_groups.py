@@ -8,8 +8,7 @@ from tests.methods.battery import settings
 from tupi.embedding.prepared import Prepared
 from tupi.inputs.groups import as_groups, explained_shares, members
 from tupi.inputs.problem import make_problem
-from tupi.judging.evidence import judge
-from tupi.judging.folds import label_folds
+from tupi.judging.folds import judge, label_folds
 from tupi.judging.metrics import metric_of
 from tupi.methods import METHODS
 

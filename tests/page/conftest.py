@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.typing import NDArray
 
 from tupi.inputs.files import InputFiles
 from tupi.page.demo_files import grey_png
+from tupi.page.frames import TYPES
 from tupi.page.session import Session
 from tupi.page.source import PageSource, read_source
 
@@ -24,6 +29,18 @@ N = 240
 def truth() -> np.ndarray:
     """Return what the items are really like; scores are this and noise."""
     return np.random.default_rng(0).normal(size=N)
+
+
+def decode(frame: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the facts and arrays of one frame."""
+    _, size = struct.unpack_from("<II", frame)
+    facts = json.loads(frame[8 : 8 + size])
+    position, arrays = 8 + size, {}
+    for entry in facts.pop("arrays"):
+        array = np.frombuffer(frame, TYPES[entry["type"]], entry["length"], position)
+        arrays[entry["name"]] = array
+        position += array.nbytes + (-array.nbytes % 4)
+    return facts, arrays
 
 
 def write_files(folder: Path, labels: bool = True, pictures: bool = True) -> InputFiles:

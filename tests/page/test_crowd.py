@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.page.conftest import N
+from tests.page.conftest import N, decode
 from tests.page.test_session import answer_rightly, look_at, wait
 from tupi.inputs.labels import Pairs, Values
 from tupi.page import teacher
 from tupi.page.answers import PairAnswer, Told
-from tupi.page.decider import Plan
-from tupi.page.frames import decode
+from tupi.page.decider import Decider, Plan
 from tupi.page.knowledge import NOTHING, ItemTally, Knowledge, Tally, known_from, known_of_items
 from tupi.page.lanes import Lane
 from tupi.page.looks import LAST, Look
@@ -150,18 +149,23 @@ def test_where_settings_stand_counts_as_memory(source: PageSource, tmp_path: Pat
 # Decisions
 
 
-def test_a_plan_that_failed_says_nothing_of_the_next_one(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    decider = session.decider
+def held_up(decider: Decider, monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event]:
+    """Let plans wait once they have begun; return what says that one has, and what lets it and all others go on."""
     begun, go_on = threading.Event(), threading.Event()
     decide = decider._run
 
     def run(plan: Plan) -> None:
-        if plan.method == "fuse":
-            begun.set()
-            assert go_on.wait(60)
+        begun.set()
+        assert go_on.wait(60)
         decide(plan)
 
     monkeypatch.setattr(decider, "_run", run)
+    return begun, go_on
+
+
+def test_a_plan_that_failed_says_nothing_of_the_next_one(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    decider = session.decider
+    begun, go_on = held_up(decider, monkeypatch)
     decider.start(Plan("fuse", {}, NOTHING, "none"))  # which it cannot do without labels
     assert begun.wait(60)
     session.decide("auto", "file", Look())  # asked for before the first one fails
@@ -173,15 +177,7 @@ def test_a_plan_that_failed_says_nothing_of_the_next_one(session: Session, monke
 
 def test_stopping_gives_up_what_was_to_run_next(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     decider = session.decider
-    begun, go_on = threading.Event(), threading.Event()
-    decide = decider._run
-
-    def run(plan: Plan) -> None:
-        begun.set()
-        assert go_on.wait(60)
-        decide(plan)
-
-    monkeypatch.setattr(decider, "_run", run)
+    begun, go_on = held_up(decider, monkeypatch)
     session.decide("look", "none", Look(t=3))
     assert begun.wait(60)
     session.decide("look", "none", Look(t=4))
@@ -196,15 +192,7 @@ def test_stopping_gives_up_what_was_to_run_next(session: Session, monkeypatch: p
 
 def test_a_plan_that_follows_a_stopped_one_is_not_stopped(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     decider = session.decider
-    begun, go_on = threading.Event(), threading.Event()
-    decide = decider._run
-
-    def run(plan: Plan) -> None:
-        begun.set()
-        assert go_on.wait(60)
-        decide(plan)
-
-    monkeypatch.setattr(decider, "_run", run)
+    begun, go_on = held_up(decider, monkeypatch)
     session.decide("look", "none", Look(t=3))
     assert begun.wait(60)
     decider.stop()

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tupi.page.frames import decode, encode, text_arrays
+from tests.page.conftest import decode
+from tupi.page.frames import encode, text_arrays
 from tupi.runtime.json_values import numbers
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tupi.inputs.checked_labels import as_labels
 from tupi.inputs.labels import Pairs, Values
 from tupi.page.answers import PairAnswer
-from tupi.page.knowledge import Tally, as_pairs, known_from, merge, value_pairs
+from tupi.page.knowledge import Tally, known_from, value_pairs
 
 
 def said(*answers: tuple[str, int, int, str]) -> list[PairAnswer]:
@@ -31,16 +31,16 @@ def test_the_majority_decides_and_a_draw_says_nothing() -> None:
             ("b", 7, 8, "skip"),
         )
     )
-    assert pairs_of(as_pairs(tally.votes)) == {(1, 2)}
+    assert pairs_of(known_from(None, tally).labels) == {(1, 2)}
 
 
 def test_a_rater_who_answers_again_changes_the_vote() -> None:
-    votes = Tally(said(("a", 1, 2, "left"), ("a", 2, 1, "left"))).votes
-    assert pairs_of(as_pairs(votes)) == {(2, 1)}
+    answers = said(("a", 1, 2, "left"), ("a", 2, 1, "left"))
+    assert pairs_of(known_from(None, answers).labels) == {(2, 1)}
 
 
 def test_nothing_but_equal_and_skip_is_no_label() -> None:
-    assert as_pairs(Tally(said(("a", 1, 2, "equal"), ("a", 3, 4, "skip"))).votes) is None
+    assert known_from(None, said(("a", 1, 2, "equal"), ("a", 3, 4, "skip"))).labels is None
 
 
 @settings(max_examples=50, deadline=None)
@@ -54,7 +54,7 @@ def test_nothing_but_equal_and_skip_is_no_label() -> None:
     )
 )
 def test_votes_always_make_labels_without_contradiction(answers: list[tuple[str, int, int, str]]) -> None:
-    pairs = as_pairs(Tally(said(*answers)).votes)
+    pairs = known_from(None, said(*answers)).labels
     if pairs is not None:
         checked = as_labels(pairs, 10)  # contradictions would be an error
         found = pairs_of(checked)
@@ -78,9 +78,9 @@ def test_many_values_are_bounded_and_drawn_alike_each_time() -> None:
 
 def test_file_and_answers_together() -> None:
     known = Pairs(np.array([1, 3]), np.array([2, 4]))
-    votes = Tally(said(("a", 2, 1, "left"), ("b", 2, 1, "left"), ("a", 4, 3, "left"), ("a", 5, 6, "left"))).votes
+    answers = said(("a", 2, 1, "left"), ("b", 2, 1, "left"), ("a", 4, 3, "left"), ("a", 5, 6, "left"))
     # Two raters outvote the file about 1 and 2; one rater and the file draw about 3 and 4.
-    assert pairs_of(merge(known, votes)) == {(2, 1), (5, 6)}
+    assert pairs_of(known_from(known, answers).labels) == {(2, 1), (5, 6)}
 
 
 def test_what_is_known_is_counted_as_what_it_is() -> None:
@@ -107,7 +107,7 @@ def test_pairs_that_were_chosen_do_not_judge() -> None:
 
 @pytest.mark.parametrize("known", [None, Pairs(np.array([1]), np.array([2]))])
 def test_without_answers_the_file_stays_as_it_is(known: Pairs | None) -> None:
-    assert merge(known, {}) is known
+    assert known_from(known, []).labels is known
 
 
 @settings(max_examples=50, deadline=None)

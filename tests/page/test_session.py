@@ -18,10 +18,9 @@ import pandas as pd
 import pytest
 
 import tupi
-from tests.page.conftest import N, truth, write_files
+from tests.page.conftest import N, decode, truth, write_files
 from tupi.methods.tupi import Tupi
 from tupi.page.explorer import MAP_STEPS, PATIENCE, PAUSE
-from tupi.page.frames import decode
 from tupi.page.looks import LAST, Look, ranks, read_look
 from tupi.page.session import Session
 from tupi.page.source import PageSource, read_source

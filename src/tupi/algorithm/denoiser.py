@@ -103,6 +103,13 @@ class Step:
 class Run:
     """One setting of Algorithm 1 and where it stands; `advance` takes it further.
 
+    Each step's energy is minimised by gradient steps that never raise it. How long these are is decided before the
+    gradient is known, from the curvature met so far, so that an engine can compute the gradient, move, and sum up for
+    the next energy in a single read of the embedding. A length is the inverse of the largest recent curvature: unlike
+    rules that chase the last curvature (Barzilai and Borwein's), it varies smoothly with the data, so that two engines,
+    or two machines, stay on the same path. Vectors are measured per item, so that the number of items does not change
+    the path: a data set and two copies of it take the same steps.
+
     Attributes
     ----------
     engine : Engine
@@ -125,6 +132,10 @@ class Run:
         Where the run stands; None before it has begun.
     energies : tuple of float
         The energy along the minimisation that led there.
+    length : float or None
+        What the next gradient is multiplied by; None until a gradient was seen.
+    curvatures : deque of float
+        The last few that were met.
     """
 
     engine: Engine
@@ -138,10 +149,9 @@ class Run:
     t: int = field(default=0, init=False)
     state: Any = field(default=None, init=False)
     energies: tuple[float, ...] = field(default=(), init=False)
-
-    def __post_init__(self) -> None:
-        self.minimizer = HeavyBall(MOMENTA[self.optimizer])
-        self._news: Vector | None = None
+    length: float | None = field(default=None, init=False)
+    curvatures: deque[float] = field(default_factory=lambda: deque(maxlen=MEMORY), init=False)
+    _news: Vector | None = field(default=None, init=False)
 
     def begin(self) -> None:
         """Stand at the initial predictions."""
@@ -158,6 +168,33 @@ class Run:
         """Return where the run stands."""
         f = self.state.f if self.t else self.initial  # exactly what came in, not through a grid and back
         return Step(self.t, f, self.weights, self.state.dependence, self.energies)
+
+    @property
+    def momentum(self) -> float:
+        """Share of the last move that is repeated, from 0 to 1."""
+        return MOMENTA[self.optimizer]
+
+    def first_length(self, gg: float) -> None:
+        """Set the first length from the squared norm of the first gradient."""
+        self.length = FIRST_MOVE * np.sqrt(len(self.initial)) / max(np.sqrt(gg), np.finfo(float).tiny)
+
+    def learn(self, sy: float, yy: float) -> None:
+        """Take in the curvature between two points, a move s apart whose gradients differ by y."""
+        if sy > 0:
+            self.curvatures.append(yy / sy)
+
+    def accepted(self) -> None:
+        """Choose the next length after a move that lowered the energy."""
+        assert self.length is not None
+        self.length = 1.0 / max(self.curvatures) if self.curvatures else 2 * self.length
+
+    def rejected(self) -> float:
+        """Return a shorter length after a move that raised the energy; it stands for all that was learned before."""
+        assert self.length is not None
+        self.length = max(0.5 * self.length, LEAST)
+        self.curvatures.clear()
+        self.curvatures.append(1.0 / self.length)
+        return self.length
 
 
 def view_weights(dependence: Vector, sigma_w2: float, news: Vector | None = None) -> Vector:
@@ -206,37 +243,35 @@ def advance(runs: Sequence[Run]) -> list[Step]:
     if going:
         weights, lams = [run.weights for run in going], [run.lam for run in going]
         energy = going[0].engine.descent([run.state for run in going], weights, lams)
-        minimizers, n = [run.minimizer for run in going], len(going[0].initial)
-        falls = _minimize(energy, minimizers, going[0].inner_iter, n, ROUNDING * (1.0 + np.array(lams)))
+        falls = _minimize(energy, going)
         for run, state, fall in zip(going, energy.finish(), falls, strict=True):
             run.t, run.state, run.energies = run.t + 1, state, tuple(fall)
     return [run.step() for run in runs]
 
 
-def _minimize(
-    descent: Descent, minimizers: list[HeavyBall], max_iter: int, n: int, rounding: Vector
-) -> list[list[float]]:
+def _minimize(descent: Descent, runs: Sequence[Run]) -> list[list[float]]:
     """Minimise the energies of all runs side by side; return how each went down.
 
-    Where a move raises the energy by no more than ``rounding``, nobody can tell whether it does: the run stays until
-    the next step, and its minimiser keeps the length. A move that raises it by more is shortened.
+    Where a move raises the energy by no more than rounding may, nobody can tell whether it does: the run stays until
+    the next step, and keeps its length. A move that raises it by more is shortened.
     """
     energies = [[float(energy)] for energy in descent.energies]
-    if any(minimizer.length is None for minimizer in minimizers):
-        zero = np.zeros(len(minimizers))
+    rounding = [ROUNDING * (1.0 + run.lam) for run in runs]
+    if any(run.length is None for run in runs):
+        zero = np.zeros(len(runs))
         _, products = descent.move(zero, zero)
-        for minimizer, (gg, _, _) in zip(minimizers, products, strict=True):
-            if minimizer.length is None:
-                minimizer.begin(float(gg), n)
-    going = set(range(len(minimizers)))
-    for iteration in range(max_iter):
-        moving = np.array([m in going for m in range(len(minimizers))])
-        lengths = np.array([minimizer.length for minimizer in minimizers]) * moving
-        momenta = np.array([minimizer.momentum for minimizer in minimizers]) * moving
+        for run, (gg, _, _) in zip(runs, products, strict=True):
+            if run.length is None:
+                run.first_length(float(gg))
+    going = set(range(len(runs)))
+    for iteration in range(runs[0].inner_iter):
+        moving = np.array([m in going for m in range(len(runs))])
+        lengths = np.array([run.length for run in runs]) * moving
+        momenta = np.array([run.momentum for run in runs]) * moving
         new_energies, products = descent.move(lengths, momenta)
         if iteration > 0:
             for m in going:
-                minimizers[m].learn(float(products[m, 1]), float(products[m, 2]))
+                runs[m].learn(float(products[m, 1]), float(products[m, 2]))
         rising = sorted(going)
         for halvings in range(1 + MAX_HALVINGS):
             rise = {m: new_energies[m] - energies[m][-1] for m in rising}
@@ -244,62 +279,12 @@ def _minimize(
             rising = [m for m in rising if m in going and not rise[m] <= 0]
             if not rising or halvings == MAX_HALVINGS:
                 break
-            new_energies[rising] = descent.shorten(rising, [minimizers[m].rejected() for m in rising])
+            new_energies[rising] = descent.shorten(rising, [runs[m].rejected() for m in rising])
         going -= set(rising)
         if not going:
             break
         for m in going:
-            minimizers[m].accepted()
+            runs[m].accepted()
             energies[m].append(float(new_energies[m]))
         descent.accept(sorted(going))
     return energies
-
-
-class HeavyBall:
-    """How far to go: the state of one run's minimiser, whose gradient steps never raise the energy.
-
-    Lengths are decided before the gradient is known, from the curvature met so far, so that an engine can compute the
-    gradient, move, and sum up for the next energy in a single read of the embedding. A length is the inverse of the
-    largest recent curvature: unlike rules that chase the last curvature (Barzilai and Borwein's), it varies smoothly
-    with the data, so that two engines, or two machines, stay on the same path.
-
-    Vectors are measured per item, so that the number of items does not change the path: a data set and two copies of it
-    take the same steps.
-
-    Parameters
-    ----------
-    momentum : float
-        Share of the last move that is repeated, from 0 to 1.
-
-    Attributes
-    ----------
-    length : float or None
-        What the next gradient is multiplied by; None until a gradient was seen.
-    """
-
-    def __init__(self, momentum: float) -> None:
-        self.momentum = momentum
-        self.length: float | None = None
-        self._curvatures: deque[float] = deque(maxlen=MEMORY)
-
-    def begin(self, gg: float, n: int) -> None:
-        """Set the first length from the squared norm of the first gradient."""
-        self.length = FIRST_MOVE * np.sqrt(n) / max(np.sqrt(gg), np.finfo(float).tiny)
-
-    def learn(self, sy: float, yy: float) -> None:
-        """Take in the curvature between two points, a move s apart whose gradients differ by y."""
-        if sy > 0:
-            self._curvatures.append(yy / sy)
-
-    def accepted(self) -> None:
-        """Choose the next length after a move that lowered the energy."""
-        assert self.length is not None
-        self.length = 1.0 / max(self._curvatures) if self._curvatures else 2 * self.length
-
-    def rejected(self) -> float:
-        """Return a shorter length after a move that raised the energy; it stands for all that was learned before."""
-        assert self.length is not None
-        self.length = max(0.5 * self.length, LEAST)
-        self._curvatures.clear()
-        self._curvatures.append(1.0 / self.length)
-        return self.length

@@ -11,7 +11,7 @@ import click
 from tupi.cli.inputs import check_outputs, input_options
 from tupi.cli.options import metric_option, whole_number
 from tupi.inputs.files import InputFiles, Inputs
-from tupi.judging.evidence import amount
+from tupi.inputs.labels import amount
 from tupi.runtime.errors import InputError
 
 if TYPE_CHECKING:

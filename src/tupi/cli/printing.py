@@ -20,7 +20,7 @@ from rich.text import Text
 from tupi import __version__
 from tupi.cli.showing import shown
 from tupi.inputs.files import Inputs
-from tupi.judging.evidence import amount
+from tupi.inputs.labels import amount
 from tupi.judging.metrics import PER_CENT
 from tupi.results.result import Denoised
 from tupi.results.summary import MEANINGS, judgement, next_step, views_worth, what_changed

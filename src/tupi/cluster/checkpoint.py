@@ -128,8 +128,8 @@ class Checkpoint:
             trajectory.labelled = list(arrays[f"values-{k}"])
             run.begin()  # what a run remembers of its initial state
             run.t = meta["t"][k]
-            run.minimizer.length = meta["length"][k]
-            run.minimizer._curvatures.extend(meta["curvatures"][k])
+            run.length = meta["length"][k]
+            run.curvatures.extend(meta["curvatures"][k])
         attempts = _read(_home(engine.embedding), folder, "block")
         for row, k in enumerate(meta["live"]):
             search.runs[k].state = _state(engine, arrays, f"state-{k}", attempts, len(meta["live"]), row)
@@ -179,8 +179,8 @@ class Checkpoint:
             "key": self.key,
             "live": live,
             "t": [run.t for run in search.runs],
-            "length": [run.minimizer.length for run in search.runs],
-            "curvatures": [list(run.minimizer._curvatures) for run in search.runs],
+            "length": [run.length for run in search.runs],
+            "curvatures": [list(run.curvatures) for run in search.runs],
             "energies": [[list(step.energies) for step in one.steps] for one in search.trajectories],
             "best": None if search.best is None else [search.best.setting, search.best.t],
         }

@@ -16,7 +16,7 @@ from tupi.blocks.home import Home, Kept, Rows, everywhere
 from tupi.cluster.cluster import broadcast
 from tupi.cluster.problem import Distributed, Opened, evenly_spread
 from tupi.cluster.result import given_shape, lazy_vector
-from tupi.inputs.views import IN_CACHE, present_rows, standardized
+from tupi.inputs.views import present_rows, standardized, standardized_rows
 from tupi.runtime.computing import at_most, one_blas_thread
 
 FAN_IN = 8  # sums that one task adds
@@ -58,12 +58,7 @@ class WorkerRows:
     def view(self, number: int, scaling: str = "columns") -> tuple[Array, NDArray[np.bool_]]:
         """Return the columns of a view, zero for items that lack it, and which items have it."""
         given, has, standard = self._given(number), self.has(number), self.standards[number]
-        rows = given if self.whole[number] else given[has]
-        found = np.empty((len(rows), np.count_nonzero(standard[2] > 0)))
-        for start in range(0, len(rows), IN_CACHE):  # rows that are changed again while they are still in the cache
-            some = slice(start, start + IN_CACHE)
-            found[some] = standardized(np.array(rows[some], np.float64, order="C"), *standard, scaling)
-        return everywhere(found, has), has
+        return everywhere(standardized_rows(given if self.whole[number] else given[has], standard, scaling), has), has
 
     def some(self, chosen: NDArray[np.int64]) -> WorkerRows:
         """Return some of the items."""

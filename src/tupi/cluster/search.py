@@ -16,8 +16,8 @@ from tupi.cluster.home import LazyColumn, OnCluster
 from tupi.cluster.problem import Opened
 from tupi.inputs.labels import Labels, labelled_items, n_labels, relabel
 from tupi.inputs.problem import Problem
-from tupi.judging.evidence import MIN_LABELS, N_REPEATS, Evidence, judge
-from tupi.judging.folds import label_folds
+from tupi.judging.evidence import MIN_LABELS, Evidence
+from tupi.judging.folds import N_REPEATS, judge, label_folds
 from tupi.methods.tupi import Tupi
 
 NOTHING = np.zeros(0)  # in place of predictions that are not kept
@@ -151,7 +151,7 @@ class LabelledOnWorkers(OnWorkers):
         return [Vote(trajectories, labels, self.problem.task, patience) for labels in sets]
 
     def judge(self, trajectories: Sequence[Trajectory], patience: int, accepted: bool) -> Evidence:
-        """Return what the labels say about the gain, see `tupi.judging.evidence.judge`."""
+        """Return what the labels say about the gain, see `tupi.judging.folds.judge`."""
 
         def predict(labels: Labels) -> Array:
             k, t = Vote(trajectories, labels, self.problem.task, patience).best

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincc, ndtri
 
+from tupi.blocks.home import everywhere
 from tupi.embedding.gaussian import GaussianFeatures, normalized_factor
 from tupi.runtime.computing import in_order
 
@@ -73,8 +74,9 @@ def relations(views: Sequence[Array], present: Sequence[NDArray[np.bool_]], f: A
     originals: list[int] = []
     used: list[Array] = []
     grams: list[Array] = []
-    for number, (everyone, everywhere) in enumerate(zip(views, present, strict=True)):
-        rows, has = np.asarray(everyone[some], np.float64), everywhere[some]
+    here = [has[some] for has in present]
+    for number, (everyone, has) in enumerate(zip(views, here, strict=True)):
+        rows = np.asarray(everyone[some], np.float64)
         kept.append(~_repeats(f[has], rows[has]))
         is_copy = not kept[-1].any()
         if not is_copy:
@@ -84,7 +86,6 @@ def relations(views: Sequence[Array], present: Sequence[NDArray[np.bool_]], f: A
             grams.extend([] if is_copy else [gram])
         (copies if is_copy else originals).append(number)
         used.append(rows)
-    here = [everywhere[some] for everywhere in present]
     factors = list(in_order(lambda k: _factor(used[k], here[k]), range(len(used))))
     n_tests = max(1, len(originals))
     each = [_factor(f[:, [c]], np.ones(len(some), bool)) for c in range(f.shape[1]) if np.ptp(f[:, c]) > 0]
@@ -148,10 +149,7 @@ def _factor(X: Array, present: NDArray[np.bool_]) -> Array:
     rows = X[present]
     if len(rows) < 2 or not np.ptp(rows, axis=0).any():  # the sample has nothing of the view that could vary
         return np.zeros((len(X), 1))
-    phi = normalized_factor(GaussianFeatures(rows, min(RANK, len(rows)), "median")(rows))
-    everywhere = np.zeros((len(X), phi.shape[1]))
-    everywhere[present] = phi
-    return everywhere
+    return everywhere(normalized_factor(GaussianFeatures(rows, min(RANK, len(rows)), "median")(rows)), present)
 
 
 class KernelMoments(NamedTuple):

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from tupi.inputs.files.reading import READ_TABLES, read_table, suffix_of
 from tupi.inputs.ids import in_order_of
@@ -27,7 +26,6 @@ FORMS = (
     "(MultiIndex columns give one view per first level); instead of an array also a memory map, the path of an NPY "
     "file or of a table, or an iterator of chunks"
 )
-Array = NDArray[Any]
 
 
 def is_large(source: Source) -> bool:

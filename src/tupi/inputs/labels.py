@@ -117,6 +117,16 @@ def noun_of(labels: Labels) -> str:
     return "label" if isinstance(labels, Values) else "comparison"
 
 
+def amount(count: int, noun: str) -> str:
+    """Return a count with its noun."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def counted(labels: Labels) -> str:
+    """Return how many labels there are, called what they are."""
+    return amount(n_labels(labels), noun_of(labels))
+
+
 def entries(labels: AnyLabels, which: NDArray[np.int64] | NDArray[np.bool_] | slice) -> AnyLabels:
     """Return some entries of the labels."""
     parts: dict[str, Any] = {name: part for name, part in vars(labels).items() if isinstance(part, np.ndarray)}

@@ -197,6 +197,24 @@ def standardized(block: Array, unit: Array, center: Array, scale: Array, scaling
     return block
 
 
+def standardized_rows(
+    given: Array, standard: tuple[Array, Array, Array], scaling: str = "columns", fill: Array | None = None
+) -> Array:
+    """Return what `standardized` does of rows as they came in, which stay so; ``fill`` is for what they lack."""
+    found = np.empty((len(given), np.count_nonzero(standard[2] > 0)))
+    room = np.empty((min(len(given), IN_CACHE), given.shape[1]))
+    for start in range(0, len(given), IN_CACHE):  # rows that are changed again while they are still in the cache
+        some = given[start : start + IN_CACHE]
+        block = room[: len(some)]
+        block[...] = some
+        found[start : start + IN_CACHE] = standardized(_filled(block, fill), *standard, scaling)
+    return found
+
+
+def _filled(block: Array, fill: Array | None) -> Array:
+    return block if fill is None else np.where(np.isnan(block), fill, block)
+
+
 class View:
     """One set of features of the items.
 
@@ -237,7 +255,9 @@ class View:
         self.impute, self._fill = impute, None
         if gaps.rows:
             self._fill = self._medians()
-            blocks = (Statistics.of(self._filled(block[self.present[rows]])) for rows, block in in_blocks(source))
+            blocks = (
+                Statistics.of(_filled(block[self.present[rows]], self._fill)) for rows, block in in_blocks(source)
+            )
             self.statistics = sum(blocks, Statistics.nothing(self.d))
         self.constant = self.statistics.constant
 
@@ -279,9 +299,6 @@ class View:
             ]
         return np.nan_to_num(np.array(columns))
 
-    def _filled(self, block: Array) -> Array:
-        return block if self._fill is None else np.where(np.isnan(block), self._fill, block)
-
     def rows(self, items: slice | Array, scaling: str = "columns") -> Array:
         """Return rows as float64, columns centred and without the constant ones.
 
@@ -292,15 +309,7 @@ class View:
         scaling : {"columns", "view"}
             Divide each column by its own deviation, or all by the view's (which a rotation leaves alone).
         """
-        given, standard = self.source[items], self.statistics.standard
-        found = np.empty((len(given), np.count_nonzero(standard[2] > 0)))
-        room = np.empty((min(len(given), IN_CACHE), self.d))
-        for start in range(0, len(given), IN_CACHE):  # rows that are changed again while they are still in the cache
-            some = given[start : start + IN_CACHE]
-            block = room[: len(some)]
-            block[...] = some
-            found[start : start + IN_CACHE] = standardized(self._filled(block), *standard, scaling)
-        return found
+        return standardized_rows(self.source[items], self.statistics.standard, scaling, self._fill)
 
 
 def in_blocks(source: Any) -> Iterator[tuple[slice, Array]]:

@@ -1,4 +1,4 @@
-"""What labels say about a method's gain, judged on labels that did not choose or fit anything."""
+"""A gain on labels that did not produce it, the error of that difference, and what it says about a method."""
 
 from __future__ import annotations
 
@@ -10,22 +10,41 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from tupi.inputs.labels import Labels, Values, entries, labelled_items, n_labels, noun_of, relabel
+from tupi.inputs.labels import Labels, Values, amount, counted, entries, labelled_items, n_labels, noun_of, relabel
 from tupi.inputs.problem import Problem
 from tupi.judging.catalogue import usual_beside, words_of
-from tupi.judging.folds import label_folds
-from tupi.judging.gain import Gain
-from tupi.judging.metrics import Metric, metric_of
+from tupi.judging.metrics import Metric, metric_of, ranked_right
 
-N_REPEATS = 4
+GAIN, EXPLAINS = "gain", "explains"  # what a view is worth: by labels, or without any
 MIN_LABELS = 8  # fewer leave folds without a pair to judge
 LEAST_CONFIRMED = 0.05  # below this probability that labels belong to the items they are left aside
 UNCHANGED = " The initial predictions were returned unchanged."
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
-Predict = Callable[[Labels], Array]  # from labels that may be used to predictions of all items, in the input's scale
 Unseen = tuple[Positions, Array]  # labels that judge, and predictions that did not see them
 LOSSES = ("log loss", "calibration error")  # what tells whether probabilities may be taken at their word
+
+
+@dataclass(frozen=True)
+class Gain:
+    """A score before and after, on labels that the predictions did not see, and the standard error of the difference.
+
+    The error is infinite where there are too few labels to tell.
+    """
+
+    before: float
+    after: float
+    error: float
+
+    @property
+    def points(self) -> float:
+        """The gain in hundredths."""
+        return 100 * (self.after - self.before)
+
+    def of_error(self) -> Gain:
+        """Return a gain in R² as a share of the initial squared error, which has no units and no bound below."""
+        unit = max(1 - self.before, 1e-12)
+        return Gain(0.0, (self.after - self.before) / unit, self.error / unit)
 
 
 @dataclass(frozen=True)
@@ -101,52 +120,56 @@ def worse_losses(found: Mapping[str, tuple[float, float]]) -> dict[str, tuple[fl
     return {name: found[name] for name in LOSSES if name in found and found[name][1] > found[name][0]}
 
 
-def amount(count: int, noun: str) -> str:
-    """Return a count with its noun."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def judge(
-    predict: Predict,
-    problem: Problem,
-    labels: Labels,
-    accepted: bool,
-    random_state: int = 0,
-    n_repeats: int = N_REPEATS,
-    metric: Metric[Any] | None = None,
-) -> Evidence:
-    """Estimate a method's gain by repeated cross-validation over the labels.
-
-    Each fold's labels judge predictions that were chosen (or fitted) with the other folds' labels only. The interval
-    is that of a mean over labelled items (or pairs), not over folds, since folds share their training labels. Folds
-    depend on the labels and the seed only, so that methods can be compared.
+def pair_gain(
+    before: Array,
+    after: Array,
+    first: NDArray[np.int64],
+    second: NDArray[np.int64],
+    m: int,
+    groups: NDArray[np.int64] | None = None,
+    weights: Array | None = None,
+) -> Gain:
+    """Return the gain in pairwise accuracy, its error by the jackknife over items, or over groups if that is larger.
 
     Parameters
     ----------
-    predict : callable
-        Makes predictions with some of the labels.
-    problem : Problem
-        Whose initial predictions are compared with.
-    labels : Values or Pairs
-        All labels.
-    accepted : bool
-        Whether the predictions that come back differ from the initial ones.
-    random_state : int
-        Seed of the folds.
-    n_repeats : int
-        How often all labels are dealt to folds anew.
-    metric : Metric, optional
-        What is measured; None takes the first of the task.
+    before, after : ndarray of shape (n_pairs,)
+        Differences of old and new predictions within pairs whose first item is truly higher.
+    first, second : ndarray of int
+        The items of each pair, numbered from 0.
+    m : int
+        How many items there are.
+    groups : ndarray of shape (n_pairs,), optional
+        The group of each pair, numbered from 0; items of a group vary together.
+    weights : ndarray of shape (n_pairs,), optional
+        What each pair counts; None: all alike.
     """
-    metric = metric or metric_of(problem.task, labels)
-    if n_labels(labels) < MIN_LABELS:
-        return _unjudged(labels, metric, accepted, _too_few(labels))
-    items = labelled_items(labels)
-    rounds = [
-        [(fold.held, predict(fold.train)[items]) for fold in label_folds(labels, random_state=(random_state, repeat))]
-        for repeat in range(n_repeats)
-    ]
-    return judge_answers(rounds, problem, labels, accepted, metric)
+    old, new = ranked_right(before), ranked_right(after)
+    weights = np.ones(len(old)) if weights is None else weights
+    lost, total = weights * (new - old), weights.sum()
+    gained = lost.sum()
+
+    def jackknife(touching: NDArray[Any], lost: NDArray[Any]) -> float:
+        usable = (touching > 0) & (touching < total)
+        k = usable.sum()
+        if k < 3:
+            return np.inf
+        without = (gained - lost[usable]) / (total - touching[usable])
+        return float(np.sqrt((k - 1) / k * np.sum((without - without.mean()) ** 2)))
+
+    ends = np.concatenate([first, second])
+    error = jackknife(np.bincount(ends, np.tile(weights, 2), m), np.bincount(ends, np.tile(lost, 2), m))
+    if groups is not None and len(np.unique(groups)) >= 3:
+        error = max(error, jackknife(np.bincount(groups, weights), np.bincount(groups, lost)))
+    return Gain(float(weights @ old / total), float(weights @ new / total), error)
+
+
+def mean_gain(before: Array, after: Array, weights: Array | None = None) -> Gain:
+    """Return the gain of a mean over labels, one by one, which may have weights."""
+    k, share = len(before), np.full(len(before), 1 / len(before)) if weights is None else weights / weights.sum()
+    gains = after - before
+    spread = np.sum((share * (gains - share @ gains)) ** 2) * k / max(k - 1, 1)
+    return Gain(float(share @ before), float(share @ after), float(np.sqrt(spread)) if k >= 3 else np.inf)
 
 
 def judged(
@@ -166,7 +189,7 @@ def judged(
         The gain that it knows, its predictions of labelled items without their labels, and of compared pairs without
         what is known of them, see `tupi.methods.base.Fit`.
     problem, labels, accepted, metric
-        See `judge`.
+        See `tupi.judging.folds.judge`.
     """
     if left_out is None or not isinstance(labels, Values):
         found = None if pairs is None or isinstance(labels, Values) else pairs()
@@ -192,62 +215,60 @@ def judge_answers(
         In each round every label judges once at most: which labels judge, and predictions of the labelled items, in
         the order of the items, that were made without them.
     problem, labels, accepted, metric
-        See `judge`.
+        See `tupi.judging.folds.judge`.
     gain : Gain, optional
         The gain in ``metric``, if a method knows it better than the rounds tell.
     """
+    if n_labels(labels) < MIN_LABELS:
+        return _unjudged(labels, metric, accepted)
     items = labelled_items(labels)
     before, local = problem.initial[items], relabel(labels, items)
+    gain = gain or gain_of(metric, rounds, before, local)
     if gain is None:
-        found = shares_of(metric, rounds, before, local)
-        if not len(found.weights):
-            sentence = (
-                f"The gain could not be judged: no fold of the {counted(labels)} leaves {noun_of(labels)}s on both "
-                "sides."
-            )
-            return _unjudged(labels, metric, accepted, sentence)
-        gain = found.gain()
+        why = f"no fold of the {counted(labels)} leaves {noun_of(labels)}s on both sides"
+        return _unjudged(labels, metric, accepted, f"The gain could not be judged: {why}.")
     beside = {
         other.name: (one.before, one.after)
         for other in usual_beside(metric, problem)
-        if len((seen := shares_of(other, rounds, before, local)).weights) and (one := seen.gain())
+        if (one := gain_of(other, rounds, before, local)) is not None
     }
     same = all(np.allclose(new, before, rtol=1e-9, atol=0) for answers in rounds for _, new in answers)
     judging = len(np.unique(np.concatenate([held for answers in rounds for held, _ in answers])))
     return stated(gain, labels, problem.task, accepted, metric, beside, same, judging)
 
 
-@dataclass(frozen=True, eq=False)
-class HeldOut:
-    """The shares of labels in a score, under predictions that did not see them.
+def gain_of(
+    metric: Metric[Any],
+    rounds: Sequence[Sequence[Unseen]],
+    initial: Array,
+    labels: Labels,
+    old: Sequence[Sequence[Unseen]] | None = None,
+) -> Gain | None:
+    """Return the gain of predictions that did not see the labels; None if no label judges.
 
-    Attributes
+    Parameters
     ----------
-    metric : Metric
-        What is measured.
-    labels : Values or Pairs
-        The labels that judged.
-    before, after : ndarray of shape (n_labels,)
-        Sums of their shares over the rounds in which they judged: of the initial predictions, and of the new ones.
-    weights : ndarray of shape (n_labels,)
-        Sums of their weights.
+    metric, rounds, initial, labels
+        See `shares_of`.
+    old : sequence of sequences of (ndarray of int, ndarray), optional
+        Rounds in which the same labels judge the predictions that are compared with; None: the initial ones.
     """
-
-    metric: Metric[Any]
-    labels: Labels
-    before: Array
-    after: Array
-    weights: Array
-
-    def gain(self) -> Gain:
-        """Return the score before and after, and the standard error of the gain."""
-        before, after = (self.metric.average(shares, self.weights) for shares in (self.before, self.after))
-        gains = self.metric.gain(*(self.metric.parts(shares, self.weights) for shares in (self.before, self.after)))
-        return Gain(before, after, self.metric.error(gains, self.labels))
+    used, before, after, weights = shares_of(metric, rounds, initial, labels)
+    if not len(weights):
+        return None
+    if old is not None:
+        before = shares_of(metric, old, initial, labels)[2]
+    gains = metric.gain(*(metric.parts(shares, weights) for shares in (before, after)))
+    return Gain(metric.average(before, weights), metric.average(after, weights), metric.error(gains, used))
 
 
-def shares_of(metric: Metric[Any], rounds: Iterable[Sequence[Unseen]], initial: Array, labels: Labels) -> HeldOut:
-    """Return the shares of labels in a score, from rounds as in `judge_answers`, whose labels count all predictions."""
+def shares_of(
+    metric: Metric[Any], rounds: Iterable[Sequence[Unseen]], initial: Array, labels: Labels
+) -> tuple[Labels, Array, Array, Array]:
+    """Return the labels that judged, and sums over rounds of their shares in a score, before and after, and weights.
+
+    Rounds are as in `judge_answers`, and labels count all predictions.
+    """
     before, after, weights = (np.zeros(n_labels(labels)) for _ in range(3))
     for answers in rounds:
         for held, predictions in [_pooled(answers, initial, labels)] if metric.pooled and answers else answers:
@@ -255,7 +276,7 @@ def shares_of(metric: Metric[Any], rounds: Iterable[Sequence[Unseen]], initial: 
             after[held] += metric.shares(predictions, labels, held)
             weights[held] += metric.weights(labels, held)
     judged = np.flatnonzero(weights)
-    return HeldOut(metric, entries(labels, judged), before[judged], after[judged], weights[judged])
+    return entries(labels, judged), before[judged], after[judged], weights[judged]
 
 
 def _pooled(answers: Sequence[Unseen], initial: Array, labels: Labels) -> Unseen:
@@ -268,12 +289,9 @@ def _pooled(answers: Sequence[Unseen], initial: Array, labels: Labels) -> Unseen
 
 
 def unseen_by(problem: Problem, labels: Values, used: Positions, predictions: Array) -> Unseen:
-    """Return what `answer_without` does, with the labels that judge it: those of the items that a method predicted."""
-    return np.flatnonzero(np.isin(labels.index, used)), answer_without(problem, labels, used, predictions)
+    """Return the labels that judge a method, and predictions of all labelled items, in their order, made without them.
 
-
-def answer_without(problem: Problem, labels: Values, used: Positions, predictions: Array) -> Array:
-    """Return predictions of the labelled items, in their order: those made without a label, or else the initial ones.
+    Items that the method did not predict without their labels keep their initial predictions, and do not judge.
 
     Parameters
     ----------
@@ -287,32 +305,16 @@ def answer_without(problem: Problem, labels: Values, used: Positions, prediction
     items = labelled_items(labels)
     found = problem.initial[items]
     found[np.searchsorted(items, used)] = predictions.reshape(len(used), *found.shape[1:])
-    return found
+    return np.flatnonzero(np.isin(labels.index, used)), found
 
 
 def speaks_against(
-    metric: Metric[Any],
-    problem: Problem,
-    labels: Labels,
-    items: Positions,
-    predictions: Array,
+    metric: Metric[Any], problem: Problem, labels: Labels, items: Positions, predictions: Array
 ) -> str | None:
     """Return why new predictions may not come back; None if the metric that was asked for does not rule out a gain.
 
-    A guard asks this beside its own question. Comparisons ask nothing but what the guard asks.
-
-    Parameters
-    ----------
-    metric : Metric
-        What was asked for.
-    problem : Problem
-        Whose initial predictions are compared with.
-    labels : Values or Pairs
-        The labels.
-    items : ndarray of int
-        The labelled items.
-    predictions : ndarray of shape (m, c)
-        New predictions of these, each made without its label.
+    A guard asks this beside its own question. Comparisons ask nothing but what the guard asks. What is given are
+    predictions of labelled items, each made without its label.
     """
     if not isinstance(labels, Values):
         return None
@@ -352,7 +354,7 @@ def stated(
     gain : Gain
         The gain.
     labels, task, accepted, metric
-        See `judge`.
+        See `tupi.judging.folds.judge`.
     beside : mapping of str to tuple of float, optional
         Other metrics' scores before and after.
     same : bool
@@ -364,7 +366,7 @@ def stated(
     judging = None if judging == n_labels(labels) else judging
     count = n_labels(labels) if judging is None else judging
     if count < MIN_LABELS or not np.isfinite(gain.error):
-        return _unjudged(labels, metric, accepted, _too_few(labels))
+        return _unjudged(labels, metric, accepted)
     difference = metric.gain(gain.before, gain.after)
     half = 0.0 if same else half_width(metric, gain, count)
     low, high = difference - half, difference + half
@@ -384,17 +386,9 @@ def stated(
     return Evidence(metric.name, *figures, accepted, n_labels(labels), sentence, *kind, beside, judging)
 
 
-def _too_few(labels: Labels) -> str:
-    return f"{counted(labels)} are too few to judge the gain by; at least {MIN_LABELS} are needed."
-
-
-def _unjudged(labels: Labels, metric: Metric[Any], accepted: bool, sentence: str) -> Evidence:
-    """Return evidence without figures."""
+def _unjudged(labels: Labels, metric: Metric[Any], accepted: bool, why: str | None = None) -> Evidence:
+    """Return evidence without figures, and a sentence on why there are none; None: there are too few labels."""
+    sentence = why or f"{counted(labels)} are too few to judge the gain by; at least {MIN_LABELS} are needed."
     nan, kind = float("nan"), (noun_of(labels), metric.higher_is_better)
     sentence += "" if accepted else UNCHANGED
     return Evidence(metric.name, nan, nan, nan, nan, accepted, n_labels(labels), sentence, *kind)
-
-
-def counted(labels: Labels) -> str:
-    """Return how many labels there are, called what they are."""
-    return amount(n_labels(labels), noun_of(labels))

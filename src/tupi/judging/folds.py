@@ -8,17 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tupi.inputs.labels import Labels, Values, entries, labelled_items, ranks_something
-from tupi.judging.metrics import metric_of
+from tupi.inputs.labels import Labels, Values, entries, labelled_items, n_labels, ranks_something
+from tupi.inputs.problem import Problem
+from tupi.judging.evidence import MIN_LABELS, Evidence, judge_answers
+from tupi.judging.metrics import Metric, metric_of
 
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
+Predict = Callable[[Labels], Array]  # from labels that may be used to predictions of all items, in the input's scale
 
 N_FOLDS = 5
+N_REPEATS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,3 +152,44 @@ def judge_settings(
     if weight == 0:  # as when each fold holds out one value, which forms no pair
         return Judged(np.full(len(held_out), np.nan), held_out)
     return Judged(np.sum(shares, axis=0) / weight, held_out)
+
+
+def judge(
+    predict: Predict,
+    problem: Problem,
+    labels: Labels,
+    accepted: bool,
+    random_state: int = 0,
+    n_repeats: int = N_REPEATS,
+    metric: Metric[Any] | None = None,
+) -> Evidence:
+    """Estimate a method's gain by repeated cross-validation over the labels.
+
+    Each fold's labels judge predictions that were chosen (or fitted) with the other folds' labels only. The interval
+    is that of a mean over labelled items (or pairs), not over folds, since folds share their training labels. Folds
+    depend on the labels and the seed only, so that methods can be compared.
+
+    Parameters
+    ----------
+    predict : callable
+        Makes predictions with some of the labels.
+    problem : Problem
+        Whose initial predictions are compared with.
+    labels : Values or Pairs
+        All labels.
+    accepted : bool
+        Whether the predictions that come back differ from the initial ones.
+    random_state : int
+        Seed of the folds.
+    n_repeats : int
+        How often all labels are dealt to folds anew.
+    metric : Metric, optional
+        What is measured; None takes the first of the task.
+    """
+    metric = metric or metric_of(problem.task, labels)
+    items = labelled_items(labels)
+    rounds = [
+        [(fold.held, predict(fold.train)[items]) for fold in label_folds(labels, random_state=(random_state, repeat))]
+        for repeat in range(n_repeats if n_labels(labels) >= MIN_LABELS else 0)
+    ]
+    return judge_answers(rounds, problem, labels, accepted, metric)

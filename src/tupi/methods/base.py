@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from tupi.algorithm.denoiser import Step
 from tupi.algorithm.trajectory import Watch
-from tupi.embedding.prepared import Prepared, restore, standardize
+from tupi.embedding.prepared import Prepared, restore
 from tupi.inputs.labels import Labels
 from tupi.inputs.problem import SMALLEST_PROBABILITY
-from tupi.judging.gain import Gain
+from tupi.judging.evidence import Gain
 from tupi.runtime.errors import InputError
 
 USUAL = 0.99  # share of the items of the fit that are within the usual distance
@@ -195,11 +195,6 @@ def check_related(ratios: Array, deviations: Array, largest: float) -> None:
             f"predictions: found a deviation of {deviations.min():.3g} where new values are up to {largest:.3g}, which "
             "no number can relate; accepted: predictions, and columns of classes, on one scale."
         )
-
-
-def from_scores(scores: Array) -> Array:
-    """Return columns from scores whose units mean nothing: mean 0 and deviation 1."""
-    return standardize(scores)[0]
 
 
 def from_shares(prepared: Prepared, shares: Array) -> Array:

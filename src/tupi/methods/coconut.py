@@ -108,11 +108,6 @@ def coclassify(edges: Graph, scores: Array, strengths: Sequence[float], tol: flo
         yield U
 
 
-def energy(edges: Graph, F: Array, U: Array, strength: float) -> float:
-    """Return E(U)."""
-    return float(-np.sum(U * F) + strength * np.sum(U * edges.laplacian_times(U)))
-
-
 def _minimize(edges: Graph, F: Array, U: Array, strength: float, tol: float) -> Array:
     """Minimise by projected gradients with Nesterov's momentum, restarted whenever it points uphill.
 

@@ -21,7 +21,7 @@ from tupi.inputs.labels import Labels, Values
 from tupi.inputs.numbers import check_positive
 from tupi.methods.base import Fit, Method, initial_values
 from tupi.methods.spreading import best_setting, check_alpha, kernel_blocks, labelled_kernel
-from tupi.methods.supervised import finished, known_items
+from tupi.methods.supervised import finished, in_columns, known_items
 
 CORRECT_GRID = (0.99, 0.9)
 SCALE_GRID = (1.0, 0.5, 0.25)
@@ -99,7 +99,7 @@ class CorrectAndSmooth(Method):
             listed = ", ".join(f"{name}={value:g}" for name, value in settings[best]._asdict().items())
             notes.append(f"{listed} scored best of {len(settings)} in cross-validation.")
         chosen = settings[best]
-        rows, targets = known.rows[known.labels.index], _targets(known.labels, prepared)
+        rows, targets = known.rows[known.labels.index], in_columns(known.labels.values, prepared)
         f = _initial(prepared)
         a, b = _calibration(prepared, f[rows], targets)
         new = correct_and_smooth(graph(prepared, self.n_neighbors), a + b * f, rows, targets, chosen)
@@ -136,7 +136,7 @@ class CorrectAndSmooth(Method):
         def predict(train: Labels) -> Array:
             train = relative_labels(train, prepared.problem.groups)
             assert isinstance(train, Values)
-            at, targets = train.index, _targets(train, prepared)
+            at, targets = train.index, in_columns(train.values, prepared)
             a, b = _calibration(prepared, f_rows[at], targets)
             errors = targets - (a + b * f_rows[at])
             dual = setting.scale * scipy.linalg.solve(K[np.ix_(at, at)], errors, assume_a="pos")
@@ -182,12 +182,6 @@ def _initial(prepared: Prepared) -> Array:
     if prepared.problem.are_probabilities:
         return prepared.problem.initial[prepared.items]
     return initial_values(prepared)
-
-
-def _targets(labels: Values, prepared: Prepared) -> Array:
-    if prepared.problem.task == "classification":
-        return np.eye(prepared.f.shape[1])[labels.values]
-    return labels.values[:, None]
 
 
 def _calibration(prepared: Prepared, f: Array, targets: Array) -> tuple[float, float]:

@@ -20,7 +20,7 @@ from tupi.inputs.labels import Labels, Pairs, Values
 from tupi.inputs.numbers import check_positive
 from tupi.methods.base import Fit, Method
 from tupi.methods.spreading import best_setting, check_alpha, labelled_kernel
-from tupi.methods.supervised import finished, known_items
+from tupi.methods.supervised import finished, in_columns, known_items
 
 ALPHA_GRID = (0.9, 0.97, 0.99, 0.5)
 K_GRID = (10, 20, 5)
@@ -115,10 +115,7 @@ def _predictor(prepared: Prepared, k: int, alpha: float, rows: NDArray[np.int64]
 
 def _targets(labels: Values, prepared: Prepared) -> Array:
     """Return what spreads: values or class indicators, and in the last column the indicator of being labelled."""
-    ones = np.ones((len(labels.values), 1))
-    if prepared.problem.task == "classification":
-        return np.hstack([np.eye(prepared.f.shape[1])[labels.values], ones])
-    return np.hstack([labels.values[:, None], ones])
+    return np.hstack([in_columns(labels.values, prepared), np.ones((len(labels.values), 1))])
 
 
 def _ratio(F: Array, Y: Array) -> Array:

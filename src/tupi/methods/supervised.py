@@ -16,7 +16,7 @@ from tupi.embedding.prepared import Prepared, standardize
 from tupi.inputs.groups import pairs_within, relative_labels
 from tupi.inputs.labels import Labels, Pairs, Values, labelled_items, relabel, subset
 from tupi.inputs.views import BLOCK
-from tupi.methods.base import Fit, Method, from_scores, from_shares, from_values, nearest_shares
+from tupi.methods.base import Fit, Method, from_shares, from_values, nearest_shares
 from tupi.runtime.errors import InputError
 
 Array = NDArray[np.float64]
@@ -64,11 +64,17 @@ class TargetColumns:
     shift: float
 
 
+def in_columns(values: Array, prepared: Prepared) -> Array:
+    """Return labels as columns: values in one, or an indicator of each class."""
+    return np.eye(prepared.f.shape[1])[values] if prepared.problem.task == "classification" else values[:, None]
+
+
 def targets_of(known: KnownItems, prepared: Prepared) -> TargetColumns:
     """Return the targets of labels that are values."""
+    columns = in_columns(known.values, prepared)
     if prepared.problem.task == "classification":
-        return TargetColumns(np.eye(prepared.f.shape[1])[known.values], 1.0, 0.0)
-    columns, scale, shift = standardize(known.values[:, None])
+        return TargetColumns(columns, 1.0, 0.0)
+    columns, scale, shift = standardize(columns)
     return TargetColumns(columns, float(scale[0]), float(shift[0]))
 
 
@@ -200,7 +206,7 @@ def finished(
     elif calibrated:
         columns = from_values(prepared, predictions[:, None])
     else:
-        columns = from_scores(predictions[:, None])
+        columns = standardize(predictions[:, None])[0]  # the units of scores mean nothing
     unknown = np.full(len(prepared.problem.views), np.nan)
     if weights is None:
         weights = unknown

@@ -21,9 +21,8 @@ from tupi.embedding.prepared import Prepared, silent
 from tupi.embedding.relevance import Relations, evenly
 from tupi.inputs.labels import Labels, Pairs, Values, labelled_items, n_labels, relabel
 from tupi.inputs.problem import Problem, check_taking_part
-from tupi.judging.evidence import MIN_LABELS, Unseen, answer_without, half_width, shares_of
+from tupi.judging.evidence import EXPLAINS, GAIN, MIN_LABELS, Gain, Unseen, gain_of, half_width, pair_gain, unseen_by
 from tupi.judging.folds import label_folds
-from tupi.judging.gain import EXPLAINS, GAIN, Gain, pair_gain
 from tupi.judging.metrics import Metric, metric_of
 from tupi.methods.auto.answers import correlation
 from tupi.methods.auto.auto import label_free_of
@@ -182,7 +181,7 @@ def _judged(prepared: Prepared, method: Method, fit: Fit, labels: Labels, by_its
     if fit.left_out is None or not isinstance(labels, Values):
         return AsJudged([], pairs)
     used = fit.left_out[0]
-    without = answer_without(prepared.problem, labels, *fit.left_out)
+    _, without = unseen_by(prepared.problem, labels, *fit.left_out)
     # Labels that were not used, of many, do not judge; those of items without any view judge what these keep.
     unused = np.isin(labels.index, prepared.items) & ~np.isin(labels.index, used)
     return AsJudged([(everyone[~unused], without)], pairs)
@@ -206,7 +205,7 @@ def _gain(
     answers = [[(held, initial) for held, _ in some.answers] if one is None else one.answers for one in (old, new)]
     common = [np.intersect1d(first[0], second[0]) for first, second in zip(*answers, strict=True)]
     rounds = [[[(held, one[1]) for held, one in zip(common, several, strict=True)]] for several in answers]
-    return gain_over(metric, rounds[0], rounds[1], initial, relabel(labels, items))
+    return gain_of(metric, rounds[1], initial, relabel(labels, items), old=rounds[0])
 
 
 def _gain_in_pairs(old: AsJudged | None, new: AsJudged | None, problem: Problem) -> Gain | None:
@@ -282,18 +281,3 @@ def relations_of(prepared: Prepared) -> Relations:
         return label_free_of(prepared).relations
     found: Relations = prepared.once("relations", compute)
     return found
-
-
-def gain_over(
-    metric: Metric[Any],
-    old: Sequence[Sequence[Unseen]],
-    new: Sequence[Sequence[Unseen]],
-    initial: Array,
-    labels: Labels,
-) -> Gain | None:
-    """Return the gain of some predictions over others, label by label; None if no label judges.
-
-    Both come in rounds as in `tupi.judging.evidence.judge_answers`, in which the same labels judge.
-    """
-    before, after = (shares_of(metric, rounds, initial, labels) for rounds in (old, new))
-    return replace(after, before=before.after).gain() if len(after.weights) else None

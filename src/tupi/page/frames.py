@@ -41,18 +41,6 @@ def encode(facts: dict[str, Any], **arrays: NDArray[Any]) -> bytes:
     return struct.pack("<II", 8 + len(header) + len(body), len(header)) + header + body
 
 
-def decode(frame: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the facts and arrays of one frame."""
-    _, size = struct.unpack_from("<II", frame)
-    facts = json.loads(frame[8 : 8 + size])
-    position, arrays = 8 + size, {}
-    for entry in facts.pop("arrays"):
-        array = np.frombuffer(frame, TYPES[entry["type"]], entry["length"], position)
-        arrays[entry["name"]] = array
-        position += array.nbytes + (-array.nbytes % 4)
-    return facts, arrays
-
-
 def text_arrays(texts: list[str]) -> dict[str, NDArray[Any]]:
     """Return texts as two arrays: where each begins, and all bytes."""
     encoded = [text.encode("utf-8", "backslashreplace") for text in texts]

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from scipy.stats import norm, t
 
 from tupi.embedding.prepared import Prepared
-from tupi.inputs.labels import Pairs, entries, subset
-from tupi.judging.evidence import MIN_LABELS, Evidence, amount, shares_of
+from tupi.inputs.labels import Pairs, amount, entries, subset
+from tupi.judging.evidence import MIN_LABELS, Evidence, pair_gain, shares_of
 from tupi.judging.folds import Fold
-from tupi.judging.gain import pair_gain
 from tupi.judging.metrics import COMPARISONS, ranked_right
 from tupi.methods.base import Fit, Method
 from tupi.page.knowledge import Knowledge
@@ -65,9 +64,9 @@ def judge_answers(
     if judged is None or len(judged[0]) < MIN_LABELS:
         predict = method.predictor(prepared)
         rounds = ([(fold.held, predict(fold.train))] for fold in _folds(prepared, known, pairs))
-        found = shares_of(COMPARISONS, rounds, prepared.problem.initial, pairs)
-        assert isinstance(found.labels, Pairs)
-        judged = found.before, found.after, found.labels
+        used, before, after, _ = shares_of(COMPARISONS, rounds, prepared.problem.initial, pairs)
+        assert isinstance(used, Pairs)
+        judged = before, after, used
     before, after, used = judged
     k = len(before)
     if k < MIN_LABELS:

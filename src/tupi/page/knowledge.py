@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.inputs.groups import Groups, pairs_within
-from tupi.inputs.labels import Labels, Pairs, Values, entries, ranks_something
-from tupi.judging.evidence import amount, counted
+from tupi.inputs.labels import Labels, Pairs, Values, amount, counted, entries, ranks_something
 from tupi.page.answers import PairAnswer, Said, Told
 
 SIGNS = {"left": 1, "right": -1, "equal": 0}
@@ -286,20 +285,6 @@ def thinned(known: Knowledge, most: int, random_state: int = 0) -> Knowledge:
     return replace(known, labels=some, judges=judges)
 
 
-def as_pairs(votes: Votes) -> Pairs | None:
-    """Return what the majority says; pairs without a majority, and those said to be equal, are left out."""
-    return _ranked(_table(votes))
-
-
-def merge(known: Labels | None, votes: Votes, random_state: int = 0) -> Labels | None:
-    """Return labels from a file and answers together.
-
-    Known values become comparisons, since values and comparisons cannot be told to a method at once; of many, some are
-    drawn. A comparison from the file has one vote, like a rater.
-    """
-    return as_pairs(votes) if known is None else _merged(known, _table(votes), random_state)
-
-
 def _table(votes: Votes) -> Table:
     """Return pairs and their votes as three rows: this is asked at every answer, and there may be thousands."""
     ends = np.fromiter(chain.from_iterable(votes), np.int64, 2 * len(votes)).reshape(-1, 2)
@@ -307,6 +292,7 @@ def _table(votes: Votes) -> Table:
 
 
 def _ranked(table: Table) -> Pairs | None:
+    """Return what the majority says; pairs without a majority, and those said to be equal, are left out."""
     first, second, vote = table[:, table[2] != 0]
     if not len(vote):
         return None
@@ -314,6 +300,11 @@ def _ranked(table: Table) -> Pairs | None:
 
 
 def _merged(known: Labels, table: Table, random_state: int) -> Labels:
+    """Return labels from a file and answers together.
+
+    Known values become comparisons, since values and comparisons cannot be told to a method at once; of many, some are
+    drawn. A comparison from the file has one vote, like a rater.
+    """
     if not table[2].any():
         return known
     pairs = value_pairs(known, random_state) if isinstance(known, Values) else known

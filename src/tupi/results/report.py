@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.embedding.relevance import LEVEL
-from tupi.inputs.labels import Pairs, Values
+from tupi.inputs.labels import Pairs, Values, amount
 from tupi.judging.catalogue import axis_of, words_of
-from tupi.judging.evidence import amount
-from tupi.judging.gain import EXPLAINS
+from tupi.judging.evidence import EXPLAINS
 from tupi.judging.metrics import usual_metrics
 from tupi.results import plots
 from tupi.results.html import command, paragraphs, plot, side_by_side, table

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from tupi.embedding.relevance import LEVEL
+from tupi.inputs.labels import amount
 from tupi.judging.catalogue import axis_of, words_of
-from tupi.judging.evidence import LEAST_CONFIRMED, MIN_LABELS, Evidence, amount
-from tupi.judging.gain import EXPLAINS
+from tupi.judging.evidence import EXPLAINS, LEAST_CONFIRMED, MIN_LABELS, Evidence
 from tupi.results.outcome import Outcome
 from tupi.results.readable import shortened, three_digits
 

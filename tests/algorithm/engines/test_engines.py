@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import make_problem_arrays
-from tupi.algorithm.denoiser import HeavyBall, Run, _minimize, advance, view_weights
+from tupi.algorithm.denoiser import Run, _minimize, advance, view_weights
 from tupi.algorithm.engines.fused import FusedEngine
 from tupi.algorithm.engines.moves import descend
 from tupi.algorithm.engines.passes import BLOCK
@@ -182,17 +182,18 @@ def test_energy_never_rises_within_a_step(engine, optimizer):
         assert step.t == 0 or step.energies[-1] < step.energies[0]
 
 
-def test_minimisation_reaches_a_stationary_point():
+def test_minimisation_reaches_a_stationary_point(monkeypatch):
+    monkeypatch.setattr("tupi.algorithm.denoiser.ROUNDING", 0.0)
     f, engines = make_engines(60)
     objective = engines["exact"].objective(f, WEIGHTS, LAM)
     ends = {}
-    for momentum, moves in ((0.6, 1500), (0.0, 3000)):
+    for optimizer, moves in (("momentum", 1500), ("gradient", 3000)):
         descent = engines["exact"].descent([engines["exact"].begin(f)], [WEIGHTS], [LAM])
-        (energies,) = _minimize(descent, [HeavyBall(momentum)], moves, len(f), np.zeros(1))
-        ends[momentum] = energies[-1]
+        (energies,) = _minimize(descent, [Run(engines["exact"], f, LAM, 0.1, 1, optimizer, moves)])
+        ends[optimizer] = energies[-1]
         assert energies[-1] == objective(descent._f[0])[0]
         assert np.linalg.norm(objective(descent._f[0])[1]) < 1e-2 * np.linalg.norm(objective(f)[1])
-    assert ends[0.6] <= ends[0.0] + 1e-4  # plain descent needs more moves and is not better
+    assert ends["momentum"] <= ends["gradient"] + 1e-4  # plain descent needs more moves and is not better
 
 
 def naive_descend(U, x, velocity, anchor_x, anchor, H, h, length, momentum):
@@ -262,27 +263,28 @@ class Slope:
 
 
 def test_a_rise_within_rounding_ends_the_step_and_a_larger_one_shortens_the_move():
-    minimizers = [HeavyBall(0.0), HeavyBall(0.0)]
-    for minimizer in minimizers:
-        minimizer.begin(1.0, 100)
-    length, descent = minimizers[0].length, Slope(1e-9, 1e-2)
-    energies = _minimize(descent, minimizers, 1, 100, np.full(2, 1e-7))
+    runs = [Run(None, np.zeros(100), 0.0, 0.1, 1, inner_iter=1) for _ in range(2)]
+    for run in runs:
+        run.first_length(1.0)
+    length, descent = runs[0].length, Slope(1e-9, 1e-2)
+    energies = _minimize(descent, runs)
     assert descent.shortened == [[1]]
     assert energies == [[1.0], [1.0, 1.0 - 1e-3]]
-    assert minimizers[0].length == length
+    assert runs[0].length == length
     still = Slope(1e-9, 1e-9)
-    assert _minimize(still, minimizers, 4, 100, np.full(2, 1e-7)) == [[1.0], [1.0]]
+    runs[0].inner_iter = 4
+    assert _minimize(still, runs) == [[1.0], [1.0]]
     assert (still.moves, still.shortened) == (1, [])  # nobody is left who could move
 
 
 def test_a_run_that_has_arrived_may_reject_moves_for_ever():
-    minimizer = HeavyBall(0.0)
-    minimizer.begin(1.0, 100)
-    lengths = [minimizer.rejected() for _ in range(3000)]
+    run = Run(None, np.zeros(100), LAM, 0.1, 1)
+    run.first_length(1.0)
+    lengths = [run.rejected() for _ in range(3000)]
     assert lengths[-1] > 0
-    minimizer.accepted()
-    assert np.isfinite(minimizer.length)
-    assert minimizer.length > 0
+    run.accepted()
+    assert np.isfinite(run.length)
+    assert run.length > 0
 
 
 @pytest.mark.parametrize("length", [1e6, 1e12, 1e30])

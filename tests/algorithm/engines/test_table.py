@@ -11,6 +11,7 @@ from tupi.algorithm.engines.landscape import (
     features_on_grids,
     smoothed,
     spread,
+    standardized,
 )
 from tupi.embedding.gaussian import PredictionKernel
 
@@ -48,7 +49,7 @@ def test_a_table_holds_the_kernel_and_moves_with_the_predictions():
     moved = 3.0 * f + 5.0
     again = GridTable.covering(moved, 300, SIGMA2, 50)
     x = (moved - again.low) * again.per_unit
-    standard = again.standardized(x.mean(), x.std())
+    (standard,) = standardized([again], np.array([x.mean()]), np.array([x.std()]))
     np.testing.assert_allclose(standard.prediction(x), (f - f.mean()) / f.std(), atol=1e-9)
 
 

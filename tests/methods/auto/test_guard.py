@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from tupi.judging.evidence import LEAST_CONFIRMED
-from tupi.judging.gain import Gain, mean_gain, pair_gain
+from tupi.judging.evidence import LEAST_CONFIRMED, Gain, mean_gain, pair_gain
 from tupi.methods.auto import guard
 from tupi.methods.auto.guard import (
     Blend,

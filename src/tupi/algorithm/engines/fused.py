@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from tupi.algorithm.energy import Objective, Vector
 from tupi.algorithm.engines import moves
-from tupi.algorithm.engines.landscape import GridTable, dependence, grid_points, spread, standardized, tabulate
+from tupi.algorithm.engines.landscape import GridTable, grid_points, spread, standardized, tabulate
 from tupi.blocks.home import Kept
 from tupi.embedding.embedding import Embedding, padded
+from tupi.embedding.gaussian import alignment
 from tupi.runtime.computing import Room, array_in
 
 Matrix = NDArray[np.float64]
@@ -58,7 +59,8 @@ class FusedState:
     @cached_property
     def dependence(self) -> Vector:
         """Normalised HSIC of f(t) with each view."""
-        return dependence(self.table, self.sums, self.tally, self.embedding.offsets)
+        gram, _ = self.table.gram(self.tally)
+        return alignment(self.sums.T @ self.table.phi, self.embedding.offsets, gram)
 
     @property
     def f(self) -> Any:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tupi.algorithm.energy import Vector
 from tupi.algorithm.engines.vectors import double_zeros, everywhere, load, part_of_a_loop, plus_product, store, zeros
 from tupi.embedding.embedding import LANES
-from tupi.embedding.gaussian import MARGIN, alignment, basis_size
+from tupi.embedding.gaussian import MARGIN, basis_size
 from tupi.runtime.computing import compiled, on_threads
 
 CELLS_PER_SIGMA = 32  # linear interpolation then errs by at most (1/32)^2 / 6 = 1.6e-4 of the kernel's height
@@ -51,22 +51,14 @@ def smoothed(values: Matrix) -> Matrix:
 
 
 def spread(values: Matrix, tally: Matrix) -> Matrix:
-    """Return sum_k hat_g(x_k) v(x_k) for values (..., G, r) on the grid, interpolated at the items.
+    """Return sum_k hat_g(x_k) v(x_k) for values of shape (G, r) on the grid, interpolated at the items.
 
-    The tally, of shape (..., 3, G), has the sums of hat functions, of their squares and of products of neighbours.
+    The tally, of shape (3, G), has the sums of hat functions, of their squares and of products of neighbours.
     """
-    result = tally[..., 1, :, None] * values
-    result[..., :-1, :] += tally[..., 2, :-1, None] * values[..., 1:, :]
-    result[..., 1:, :] += tally[..., 2, :-1, None] * values[..., :-1, :]
+    result = tally[1, :, None] * values
+    result[:-1] += tally[2, :-1, None] * values[1:]
+    result[1:] += tally[2, :-1, None] * values[:-1]
     return result
-
-
-def centred_gram(phi: Matrix, tally: Matrix) -> tuple[Matrix, Matrix]:
-    """Return Z^T Z and the mean of features (..., G, r) on the grid, with the tally as in `spread`."""
-    n = tally[..., 0, :].sum(axis=-1)[..., None]
-    mean = (tally[..., :1, :] @ phi)[..., 0, :] / n
-    outer = mean[..., :, None] * mean[..., None, :]
-    return phi.swapaxes(-1, -2) @ spread(phi, tally) - n[..., None] * outer, mean
 
 
 def features_on_grids(per_units: Vector, points: int, sigma2: float, rank: int) -> list[tuple[Matrix, Matrix]]:
@@ -134,14 +126,6 @@ class GridTable:
         low, high = f.min() - margin, f.max() + margin
         return cls(low, (points - 1) / (high - low), points, sigma2, rank)
 
-    def standardized(self, center: float, scale: float, exact: tuple[Matrix, Matrix] | None = None) -> GridTable:
-        """Return the table for the same grid units after predictions were brought to mean 0 and deviation 1.
-
-        Positions stay what they are, so sums over the grid do too; only where they lie in units of f changes.
-        ``center`` and ``scale`` are the mean and deviation of positions, ``exact`` the features if they are known.
-        """
-        return GridTable(-center / scale, scale, self.points, self.sigma2, self.rank, exact)
-
     def covers(self, x: Vector) -> bool:
         """Whether the grid still reaches past the predictions, and a new one would not be much finer."""
         per_sigma = self.per_unit * np.sqrt(self.sigma2)
@@ -154,15 +138,22 @@ class GridTable:
         return x / self.per_unit + self.low
 
     def gram(self, tally: Matrix) -> tuple[Matrix, Vector]:
-        """Return Z^T Z and the mean of phi, from sums of hat functions and of their products."""
-        return centred_gram(self.phi, tally)
+        """Return Z^T Z and the mean of phi, with the tally as in `spread`."""
+        n = tally[0].sum()
+        mean = tally[0] @ self.phi / n
+        return self.phi.T @ spread(self.phi, tally) - n * np.outer(mean, mean), mean
 
 
 def standardized(tables: Sequence[GridTable], centers: Vector, scales: Vector) -> list[GridTable]:
-    """Return what `GridTable.standardized` does of tables with as many points, rank and width, all at once."""
-    first = tables[0]
-    features = features_on_grids(scales, first.points, first.sigma2, first.rank)
-    return [table.standardized(*how) for table, *how in zip(tables, centers, scales, features, strict=True)]
+    """Return tables for the same grid units after predictions were brought to mean 0 and deviation 1.
+
+    Positions stay what they are, so sums over the grid do too; only where they lie in units of f changes. ``centers``
+    and ``scales`` are the mean and deviation of positions. All tables have as many points, and one width and rank.
+    """
+    common = tables[0].points, tables[0].sigma2, tables[0].rank
+    features = features_on_grids(scales, *common)
+    each = zip(centers, scales, features, strict=True)
+    return [GridTable(-center / scale, scale, *common, exact) for center, scale, exact in each]
 
 
 @part_of_a_loop
@@ -223,7 +214,7 @@ def _tabulate_columns(
 def _centre(
     runs: Array, phi: Array, tally: Array, grams: Array, means: Array, norms: Array, factors: Array, spread: Array
 ) -> None:
-    """Write what `centred_gram` returns, the norm of the former and -2 over it, which is 0 where all are in one place.
+    """Write what `GridTable.gram` returns, the norm of the former, and -2 over it; that is 0 if all are in one place.
 
     The last argument is memory to work in. In numpy this takes longer than the rest of `tabulate`.
     """
@@ -326,8 +317,3 @@ def tabulate(
     on_norm = np.where(apart, J, 0.0) / 2.0 * factors**2
     _slope_of_norm(runs, exact_phi, exact_slopes, means, grams, on_norm, h, np.empty(points))
     return J
-
-
-def dependence(table: GridTable, sums: Matrix, tally: Matrix, offsets: NDArray[np.int64]) -> Vector:
-    """Return the normalised HSIC of the predictions with each view, whose columns begin at ``offsets``."""
-    return alignment(sums.T @ table.phi, offsets, table.gram(tally)[0])

@@ -130,63 +130,6 @@ def add_parts(partial: Array, touched: Array, S: Array, begin: int, end: int) ->
                     row[j] += source[j]
 
 
-@compiled(no_cpython_wrapper=True)
-def _descend_part(
-    U: Array,
-    begin: int,
-    end: int,
-    x: Array,
-    velocity: Array,
-    before: Array,
-    anchor_x: Array,
-    anchor: Array,
-    H: Array,
-    h: Array,
-    push: Array,
-    lengths: Array,
-    momenta: Array,
-    gradient: Array,
-    new_x: Array,
-    new_velocity: Array,
-    sums: Array,
-    touched: Array,
-    tallies: Array,
-    products: Array,
-    room: Array,
-    own: Array,
-    starts: Array,
-    whole: Array,
-    real: Array,
-) -> None:
-    """Do what `moves.descend` says for rows from ``begin`` to ``end``; ``touched`` tells which grid points have sums.
-
-    The last five are memory to work in. It comes from outside because it takes a second to compile how to get it.
-    """
-    runs, cells = len(anchor), anchor.shape[1] - 1
-    for start in range(begin, end, BLOCK):
-        size = min(BLOCK, end - start)
-        cell, order, in_order = whole[0, :size], whole[1, :size], whole[2, :size]
-        share, share_in_order, slope = real[0, :size], real[1, :size], real[2, :size]
-        W, at = as_float(U, start, size, room)
-        items = slice(start, start + size)
-        for m in range(runs):
-            _locate(anchor_x[m, items], cells, cell, share)
-            ahead = end if m == 0 else 0  # one fetch of the next block for all runs
-            look_up_anchors(anchor[m], cell, share, own, U, start + BLOCK, ahead)
-            lowest, highest = _locate(x[m, items], cells, cell, share)
-            _sort(cell, share, lowest, highest, starts, order, in_order, share_in_order)
-            multiply(W, at, own, order, in_order, share_in_order, H[m], h[m], slope)
-            _move(
-                x[m, items], velocity[m, items], before[m, items], push[m, items], slope, lengths[m], momenta[m],
-                float(cells), gradient[m, items], new_x[m, items], new_velocity[m, items], products[m],
-            )  # fmt: skip
-            lowest, highest = _locate(new_x[m, items], cells, cell, share)
-            _clear(sums[m], touched[m], lowest, highest)
-            _sort(cell, share, lowest, highest, starts, order, in_order, share_in_order)
-            add(W, at, own, order, in_order, share_in_order, sums[m])
-            count(in_order, share_in_order, tallies[m])
-
-
 @compiled()
 def descend_parts(
     begin: int,
@@ -216,10 +159,33 @@ def descend_parts(
     whole: Array,
     real: Array,
 ) -> None:
-    """Do `_descend_part` for parts from ``begin`` to ``end``, which begin at the rows in ``bounds``."""
+    """Do what `moves.descend` says for parts from ``begin`` to ``end``, which begin at the rows in ``bounds``.
+
+    ``touched`` tells which grid points have sums. The last five are memory to work in. It comes from outside because it
+    takes a second to compile how to get it.
+    """
+    runs, cells = len(anchor), anchor.shape[1] - 1
     for part in range(begin, end):
-        _descend_part(
-            U, bounds[part], bounds[part + 1], x, velocity, before, anchor_x, anchor, H, h, push, lengths, momenta,
-            gradient, new_x, new_velocity, sums[part], touched[part], tallies[part], products[part], room, own, starts,
-            whole, real,
-        )  # fmt: skip
+        last = bounds[part + 1]
+        for start in range(bounds[part], last, BLOCK):
+            size = min(BLOCK, last - start)
+            cell, order, in_order = whole[0, :size], whole[1, :size], whole[2, :size]
+            share, share_in_order, slope = real[0, :size], real[1, :size], real[2, :size]
+            W, at = as_float(U, start, size, room)
+            items = slice(start, start + size)
+            for m in range(runs):
+                _locate(anchor_x[m, items], cells, cell, share)
+                ahead = last if m == 0 else 0  # one fetch of the next block for all runs
+                look_up_anchors(anchor[m], cell, share, own, U, start + BLOCK, ahead)
+                lowest, highest = _locate(x[m, items], cells, cell, share)
+                _sort(cell, share, lowest, highest, starts, order, in_order, share_in_order)
+                multiply(W, at, own, order, in_order, share_in_order, H[m], h[m], slope)
+                _move(
+                    x[m, items], velocity[m, items], before[m, items], push[m, items], slope, lengths[m], momenta[m],
+                    float(cells), gradient[m, items], new_x[m, items], new_velocity[m, items], products[part, m],
+                )  # fmt: skip
+                lowest, highest = _locate(new_x[m, items], cells, cell, share)
+                _clear(sums[part, m], touched[part, m], lowest, highest)
+                _sort(cell, share, lowest, highest, starts, order, in_order, share_in_order)
+                add(W, at, own, order, in_order, share_in_order, sums[part, m])
+                count(in_order, share_in_order, tallies[part, m])

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 MOST = 0.95  # share of the entries of a column that must be of a kind; the others are slips, and count as gaps
 SAMPLE = 200  # entries on which formats of dates are tried before all are
@@ -37,7 +36,6 @@ TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 CLOCK = ("%H:%M", "%H:%M:%S", "%I:%M %p")
 DATE_LIKE = re.compile(r"\d{1,4}[-/. ]\w{1,9}[-/., ]|[A-Za-z]{3,9}\.? \d{1,2}, \d{4}|\d{1,2}:\d{2}|\d{4}-\d{2}$")
 ISO = "ISO8601"
-Array = NDArray[Any]
 
 
 def is_gap(text: str) -> bool:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tupi.blocks.home import Kept
 from tupi.inputs.groups import Relative
-from tupi.judging.gain import Gain, mean_gain, pair_gain
+from tupi.judging.evidence import Gain, mean_gain, pair_gain
 from tupi.methods.auto.fused import Fused, answered, answered_again, deviations, in_units, mixed, told
 from tupi.methods.auto.guard import (
     OF_ERRORS,

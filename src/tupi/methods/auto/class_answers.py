@@ -20,7 +20,7 @@ from scipy.special import expit, log_softmax, logit, softmax
 from tupi.blocks.home import Kept, Rows
 from tupi.inputs.problem import SMALLEST_PROBABILITY
 from tupi.judging.conformal import class_scores
-from tupi.judging.gain import Gain, mean_gain, pair_gain
+from tupi.judging.evidence import Gain, mean_gain, pair_gain
 from tupi.methods.auto.answers import NEW, Answer, agreement_of_two, correlation
 from tupi.methods.auto.guard import Blend, probability_of_gain, share_of_new, wrong_before
 from tupi.methods.auto.items import Scale, units_of

@@ -20,7 +20,6 @@ from tupi.runtime.computing import one_blas_thread
 POOL, PAIR_POOL = 500, 300  # items among which suggestions are looked for
 N_SUGGESTED = 100
 SCALING = 16  # items that kernels are scaled by before any label
-Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
 
 

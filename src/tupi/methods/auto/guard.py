@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, expit, log_ndtr, log_softmax, ndtr
 
-from tupi.judging.evidence import LEAST_CONFIRMED
-from tupi.judging.gain import Gain
+from tupi.judging.evidence import LEAST_CONFIRMED, Gain
 
 # Labels from which on the whole cost of a change counts, and with fewer a part of it in proportion: ids go astray in
 # files, seldom in answers that are typed in.

@@ -184,7 +184,8 @@ def agreement(groups: Sequence[Columns], products: Array, k: int) -> float:
 
     def of_others(i: int) -> float:
         others, known = _without(groups, products, (i,))
-        return float(explained(_first_direction(groups[i]), others, k, known)[0])
+        first = groups[i] @ _principal_directions(_products(groups[i]), share=1.0)[:, :1]
+        return float(explained(first, others, k, known)[0])
 
     return float(np.mean(list(in_order(of_others, range(len(groups))))))
 
@@ -193,10 +194,6 @@ def _without(groups: Sequence[Columns], products: Array, some: Sequence[int]) ->
     """Return the columns of all groups but some, and the products of these columns, given those of all."""
     kept = np.concatenate([np.full(X.shape[1], i not in some) for i, X in enumerate(groups)])
     return np.hstack([X for i, X in enumerate(groups) if i not in some]), products[np.ix_(kept, kept)]
-
-
-def _first_direction(X: Columns) -> Array:
-    return X @ _principal_directions(_products(X), share=1.0)[:, :1]
 
 
 def explained(f: Array, X: Columns, k: int, products: Array | None = None) -> Array:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 
 from tupi.inputs.labels import Values, relabel
 from tupi.methods.base import Method
@@ -23,7 +22,7 @@ from tupi.research.experiments.sharing import LATEST, Common
 from tupi.research.experiments.significance import in_common, published_signs
 from tupi.research.experiments.sources import SARCOS_VIEWS, digest_of
 from tupi.research.experiments.store import Cell, Store
-from tupi.research.experiments.t_tests import counted, sign_of_difference
+from tupi.research.experiments.t_tests import counted, signs_by_target
 
 N_MEASUREMENTS = 21
 COLUMNS = ("fixed", "anew")
@@ -92,20 +91,16 @@ class InvDyn(Experiment):
                 for name, _ in self.methods:
                     gain = found[f"{how} {layout} {name}"] - initial
                     runs = found.assign(gain=gain)
-                    signs = _signs(runs)
+                    signs = signs_by_target(runs)
                     shared = in_common(signs, published_signs("sarcos", (name, "initial")))
                     mean = over_seeds(runs, gain, "+")
-                    counts = [counted(runs, _signs, sign).plain for sign in (1, -1)]
+                    counts = [counted(runs, signs_by_target, sign).plain for sign in (1, -1)]
                     tests = [*counts, f"{shared} of {len(signs)}"]
                     if found["seed"].nunique() < 2:
                         tests = ["one seed: no test", "", ""]
                     rows.append([f"{how}, {views}", f"`{name}`", level, mean, *tests])
         header = ["measurements, views", "method", "f^I", "gain", "better on", "worse on", "signs in common"]
         return INTRODUCTION + table(header, rows)
-
-
-def _signs(runs: pd.DataFrame) -> list[int]:
-    return [sign_of_difference(one["gain"]) for _, one in runs.groupby("target", sort=False)]
 
 
 def extra_columns(how: str, seed: int) -> Sequence[int]:

@@ -21,7 +21,7 @@ from tupi.research.experiments.page import figure, over_seeds, table
 from tupi.research.experiments.protocol import Array, Trial, initial_cells, make_trial, split_of
 from tupi.research.experiments.sources import SOURCES, dataset_of, source_of
 from tupi.research.experiments.store import Cell, Store
-from tupi.research.experiments.t_tests import counted, sign_of_difference
+from tupi.research.experiments.t_tests import counted, signs_by_target
 
 
 @dataclass(frozen=True)
@@ -141,18 +141,14 @@ def _alone(trial: Trial) -> dict[str, dict[str, Array]]:
 def _rank_table(found: pd.DataFrame) -> str:
     rows = []
     for dataset, runs in found.groupby("dataset", sort=False):
-        tested = runs.assign(difference=runs["finer"] - runs["usual"])
+        tested = runs.assign(gain=runs["finer"] - runs["usual"])
         gains = (runs[name] - runs["initial"] for name in ("usual", "finer"))
-        counts = [counted(tested, _signs_of_rank, sign).plain for sign in (1, -1, 0)]
+        counts = [counted(tested, signs_by_target, sign).plain for sign in (1, -1, 0)]
         if runs["seed"].nunique() < 2:
             counts = ["one seed: no test", "", ""]
         rows.append([SOURCES[str(dataset)].title, *(over_seeds(runs, gain, "+") for gain in gains), *counts])
     header = ["", "gain, K = 50", "gain, K = 200", "K = 200 better on", "worse on", "neither"]
     return RANK + table(header, rows)
-
-
-def _signs_of_rank(runs: pd.DataFrame) -> list[int]:
-    return [sign_of_difference(one["difference"]) for _, one in runs.groupby("target", sort=False)]
 
 
 def _truth_table(found: pd.DataFrame) -> str:

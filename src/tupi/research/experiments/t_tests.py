@@ -39,6 +39,11 @@ def signs_of(found: pd.DataFrame, first: str, second: str) -> list[int]:
     return [sign_of_difference(one) for one in runs if one.notna().any()]
 
 
+def signs_by_target(runs: pd.DataFrame) -> list[int]:
+    """Return the sign of the column ``gain`` on each target of each dataset."""
+    return [sign_of_difference(one["gain"]) for _, one in runs.groupby(["dataset", "target"], sort=False)]
+
+
 class Count(NamedTuple):
     """On how many targets something is so, and how far that depends on single seeds.
 

@@ -19,7 +19,7 @@ from tupi.research.experiments.page import check, figure, listed, over_seeds, ta
 from tupi.research.experiments.protocol import Trial
 from tupi.research.experiments.sources import SOURCES
 from tupi.research.experiments.store import Cell
-from tupi.research.experiments.t_tests import counted, sign_of_difference
+from tupi.research.experiments.t_tests import counted, sign_of_difference, signs_by_target
 
 FOUND_ON = (0, 1, 2, 3)  # seeds
 #: What `tupi` and `tupi-joint` did without labels before they chose for themselves.
@@ -190,11 +190,7 @@ def _over_all(found: pd.DataFrame, gains: pd.Series) -> str:
 def _counts(found: pd.DataFrame, gains: pd.Series) -> list[str]:
     """Return on how many targets gains are significantly positive, and on how many negative."""
     runs = found.assign(gain=gains)
-    return [counted(runs, _signs, sign).plain for sign in (1, -1)]
-
-
-def _signs(runs: pd.DataFrame) -> list[int]:
-    return [sign_of_difference(one["gain"]) for _, one in runs.groupby(["dataset", "target"], sort=False)]
+    return [counted(runs, signs_by_target, sign).plain for sign in (1, -1)]
 
 
 def _targets(found: pd.DataFrame, gains: pd.Series, sign: int | None = None) -> list[tuple[str, str]]:
