@@ -227,7 +227,7 @@ def both_sides(
     first, second = (one for one, _, _ in parts)
     after = replace(first.beside(second), logs=np.concatenate(logs))
     duals = np.concatenate([one for _, one, _ in parts])
-    return after, duals, combined_left_out(judged, known.z, expected, sure)
+    return after, duals, combined_left_out(judged, known.z, expected, sure=sure)
 
 
 def with_trees(fused: Fused, z: Array, ranked: bool = False) -> Fused:
@@ -246,16 +246,17 @@ def with_trees(fused: Fused, z: Array, ranked: bool = False) -> Fused:
     if not enough or not fused.labelled.views or fused.weights is not None:
         return fused
     columns = fused.seen_by_trees(fused.labelled)
-    expected = EXPECTED_OF_TREES * min(1.0, len(z) / LEAST_FOR_TREES)
+    few = min(1.0, len(z) / LEAST_FOR_TREES)  # less is expected of few labels, and what they say of trees counts less
+    prior = EXPECTED_OF_TREES * few, 1 / few
     # As for hypotheses, a group is judged as one without any label would be.
     dealt = np.arange(len(z)) if fused.groups is None or fused.groups.max() < 2 else fused.groups
     judged = fused.left_out, of_trees(trees.left_out(columns, z, dealt % FOLDS))
-    share = float(mean_shares(np.array([z - one.held_out[:, 0] for one in judged]), expected)[1])
+    share = float(mean_shares(np.array([z - one.held_out[:, 0] for one in judged]), *prior)[1])
     if share < LEAST_OF_TREES:  # all items would have to meet all trees for next to nothing
         return fused
     return replace(
         fused,
-        left_out=combined_left_out(judged, z, expected),
+        left_out=combined_left_out(judged, z, *prior),
         plain_share=(1 - share) * fused.plain_share,
         forest=trees.grow(columns, z),
         forest_share=share,
@@ -272,16 +273,19 @@ def of_trees(held_out: Array) -> LeftOut:
     return LeftOut(held_out[:, None], each - each.T, each)
 
 
-def combined_left_out(judged: Sequence[LeftOut], z: Array, expected: float, sure: Array | None = None) -> LeftOut:
+def combined_left_out(
+    judged: Sequence[LeftOut], z: Array, expected: float, weight: float = 1.0, sure: Array | None = None
+) -> LeftOut:
     """Return left-out predictions of the combination, each by shares that its own label had no part in.
 
-    These are chosen by the other labels, of which no prediction saw this one either; a pair meets the mean of two. If
-    labels have weights, errors count ``sure`` times.
+    These are chosen by the other labels, of which no prediction saw this one either; a pair meets the mean of two. What
+    is expected of the shares is as in `tupi.methods.auto.guard.mean_shares`. If labels have weights, errors count
+    ``sure`` times.
     """
     errors = np.array([(z[:, None] - one.twice) * (1.0 if sure is None else sure[:, None]) for one in judged])
     for one in errors:
         np.fill_diagonal(one, np.nan)
-    shares = mean_shares(errors, expected)
+    shares = mean_shares(errors, expected, weight)
     pairs = 0.5 * (shares[:, :, None] + shares[:, None])
     return LeftOut(
         np.einsum("am,amc->mc", shares, np.array([one.held_out for one in judged])),
