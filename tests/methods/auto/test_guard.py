@@ -165,20 +165,25 @@ def test_less_is_expected_where_less_is_wrong_or_promised():
 
 
 @pytest.mark.parametrize(
-    ("probability", "promised", "not_promised"),
-    [(0.0, 0.0, 0.0), (0.4, 0.0, 0.0), (0.5, 0.25, 0.0), (0.8, 1.0, 0.0), (0.949, 1.0, 0.0), (0.95, 1.0, 1.0)],
+    ("probability", "strong", "weak"),
+    [(0.0, 0.0, 0.0), (0.4, 0.0, 0.0), (0.5, 0.0, 0.25), (0.79, 0.58, 0.975), (0.8, 0.6, 1.0), (1.0, 1.0, 1.0)],
 )
-@pytest.mark.parametrize("wrong", [0.24, 0.3])
-def test_the_more_credible_a_gain_is_the_more_is_taken(probability, promised, not_promised, wrong):
+@pytest.mark.parametrize("promise", [0.5, 1.0])
+def test_the_more_credible_a_gain_is_the_more_is_taken(probability, strong, weak, promise):
     many = 10**6
-    for promise, expected in ((1.0, promised), (0.5, promised), (0.0, not_promised)):
-        assert weight_of(probability, promise, wrong, many) == pytest.approx(expected, abs=1e-6)
+    assert weight_of(probability, promise, 0.24, many) == pytest.approx(strong, abs=1e-6)
+    assert weight_of(probability, promise, 0.25, many) == pytest.approx(weak, abs=1e-6)
+
+
+def test_where_views_promise_nothing_a_gain_must_be_nearly_certain():
+    assert weight_of(0.949, 0.0, 0.3, 50) == 0.0
+    assert weight_of(0.95, 0.0, 0.3, 50) == 1.0
 
 
 def test_few_labels_change_a_strong_predictor_less():
-    assert weight_of(0.8, 1.0, 0.1, 10) == pytest.approx(0.1 / 0.25)
-    assert weight_of(0.6, 1.0, 0.1, 3) == pytest.approx(0.5 * 0.1 / 0.25)
-    assert weight_of(0.8, 1.0, 0.1, 50) == pytest.approx((0.1 / 0.25) ** 0.2)
+    assert weight_of(1.0, 1.0, 0.1, 10) == pytest.approx(0.1 / 0.25)
+    assert weight_of(0.75, 1.0, 0.1, 3) == pytest.approx(0.5 * 0.1 / 0.25)
+    assert weight_of(1.0, 1.0, 0.1, 50) == pytest.approx((0.1 / 0.25) ** 0.2)
 
 
 @pytest.mark.parametrize("change", [0.0, 0.1, 1.0, 2.0])
