@@ -210,8 +210,8 @@ def test_labels_beside_the_probabilities_are_no_second_class(files):
 
 
 def test_a_page_shows_the_probability(files):
+    from tests.page.conftest import decode
     from tupi.inputs.files import InputFiles
-    from tupi.page.frames import decode
     from tupi.page.session import Session
     from tupi.page.source import read_source
 

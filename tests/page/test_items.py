@@ -18,10 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tupi
-from tests.page.conftest import N, truth, write_files
+from tests.page.conftest import N, decode, truth, write_files
 from tests.page.test_session import look_at, wait
 from tupi.page.answers import AnswerFile, Told
-from tupi.page.frames import decode
 from tupi.page.knowledge import Knowledge
 from tupi.page.looks import Look, ranks
 from tupi.page.pairs import AllPairs, random_pair

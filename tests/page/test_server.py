@@ -13,9 +13,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.page.conftest import N, Served, serve_words, write_files
+from tests.page.conftest import N, Served, decode, serve_words, write_files
 from tupi.cli import tupi as command
-from tupi.page.frames import decode
 
 
 @pytest.fixture(scope="module")

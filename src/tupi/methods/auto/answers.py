@@ -22,6 +22,7 @@ from tupi.methods.auto.guard import (
     OF_ERRORS,
     OF_ORDER,
     OF_VALUES,
+    USUALLY_WRONG,
     Blend,
     Doubt,
     blend_of,
@@ -133,10 +134,12 @@ class Answer(ABC):
     def share(self, blend: Blend, probability: float) -> float:
         """Return how much of a blend to take in place of the initial predictions, given the probability of a gain.
 
-        That few labels teach little is no reason against the label-free answer, which was taught by none.
+        That few labels teach little, and that strong predictors have more to lose, is no reason against the label-free
+        answer, which was taught by none and takes little from strong predictors.
         """
-        wrong = wrong_before(self.gain(blend), self.n_used)
-        size = np.inf if blend is LABEL_FREE else self.n_used
+        if blend is LABEL_FREE:
+            return weight_of(probability, self.problem.promise, USUALLY_WRONG, np.inf)
+        wrong, size = wrong_before(self.gain(blend), self.n_used), self.n_used
         return weight_of(probability, self.problem.promise, wrong, size)
 
     def confirmation(self) -> float:
