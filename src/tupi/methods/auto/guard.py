@@ -27,9 +27,9 @@ from tupi.judging.evidence import LEAST_CONFIRMED, Gain
 FULL_COST = 40
 EXPECTED, EXPECTED_SD = 1.0, 0.25  # arctanh of the correlation of labels with predictions that did not see them
 MOST = 1.5  # in some problems any arctanh from 0 to this is as likely
-# Up to the first of these probabilities of a gain predictions come back unchanged, and from the second on new ones do:
-# where at least as much as usual is wrong before, and where less is, so that there is more to lose than to gain.
-OF_WEAK, OF_STRONG = (0.4, 0.8), (0.5, 1.0)
+# Up to the first of these probabilities of a gain predictions come back unchanged, and from the second on new ones do.
+LEAST, ENOUGH = 0.4, 0.8
+LEAST_OF_STRONG = 0.5  # below, nothing changes where less than usual is wrong: there is more to lose than to gain
 LEAST_UNRELATED = 0.95  # below, nothing changes where no view depends on the predictions: only labels speak for a gain
 WIDER = 5.0  # than elsewhere is what is expected there: views that only labels can connect gain nothing, or a lot
 # For squared errors and probabilities of classes: the share of new predictions that is expected before any label where
@@ -224,9 +224,10 @@ def share_of_new(
 def weight_of(probability: float, promise: float, wrong: float, size: float) -> float:
     """Return the share of the new predictions in what comes back.
 
-    It is 0 up to the least probability of a gain, and rises evenly from there to 1 at the probability that is enough,
-    see `OF_WEAK` and `OF_STRONG`. A few labels teach little. So if less than `USUALLY_WRONG` is wrong before, the share
-    is less by the ratio of both with ten labels, and hardly less with fifty.
+    It is 0 up to a probability of a gain of `LEAST`, and rises evenly from there to 1 at `ENOUGH`. A predictor of which
+    less than `USUALLY_WRONG` is wrong has more to lose. There the share is P(gain > 0) itself, or 0 where that is too
+    low, and since a few labels teach little, it is less by wrong / `USUALLY_WRONG` with ten labels, and hardly less
+    with fifty.
 
     Parameters
     ----------
@@ -237,9 +238,11 @@ def weight_of(probability: float, promise: float, wrong: float, size: float) -> 
     """
     if promise == 0 and probability < LEAST_UNRELATED:
         return 0.0
-    least, enough = OF_WEAK if wrong >= USUALLY_WRONG else OF_STRONG
-    credible = np.clip((probability - least) / (enough - least), 0.0, 1.0)
-    return float(credible * min(1.0, wrong / USUALLY_WRONG) ** min(FEW_LABELS / size, 1.0))
+    if wrong >= USUALLY_WRONG:
+        return float(np.clip((probability - LEAST) / (ENOUGH - LEAST), 0.0, 1.0))
+    if probability < LEAST_OF_STRONG:
+        return 0.0
+    return float(probability * (wrong / USUALLY_WRONG) ** min(FEW_LABELS / size, 1.0))
 
 
 def mean_shares(errors: Array, expected: float, weight: float = 1.0) -> Array:
