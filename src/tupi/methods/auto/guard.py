@@ -224,10 +224,8 @@ def share_of_new(
 def weight_of(probability: float, promise: float, wrong: float, size: float) -> float:
     """Return the share of the new predictions in what comes back.
 
-    It is 0 up to a probability of a gain of `LEAST`, and rises evenly from there to 1 at `ENOUGH`. A predictor of which
-    less than `USUALLY_WRONG` is wrong has more to lose. There the share is P(gain > 0) itself, or 0 where that is too
-    low, and since a few labels teach little, it is less by wrong / `USUALLY_WRONG` with ten labels, and hardly less
-    with fifty.
+    A few labels teach little. So of a predictor of which less than `USUALLY_WRONG` is wrong, the share is less by the
+    ratio of both with ten labels, and hardly less with fifty.
 
     Parameters
     ----------
@@ -238,11 +236,19 @@ def weight_of(probability: float, promise: float, wrong: float, size: float) -> 
     """
     if promise == 0 and probability < LEAST_UNRELATED:
         return 0.0
+    of_few = min(1.0, wrong / USUALLY_WRONG) ** min(FEW_LABELS / size, 1.0)
+    return float(of_few * _weight_of_many(probability, wrong))
+
+
+def _weight_of_many(probability: float, wrong: float) -> float:
+    """Return the share of predictions that were learned from many labels.
+
+    It is 0 up to a probability of a gain of `LEAST`, and rises evenly from there to 1 at `ENOUGH`. A predictor of which
+    less than `USUALLY_WRONG` is wrong has more to lose: there the share is the probability, or 0 where that is too low.
+    """
     if wrong >= USUALLY_WRONG:
         return float(np.clip((probability - LEAST) / (ENOUGH - LEAST), 0.0, 1.0))
-    if probability < LEAST_OF_STRONG:
-        return 0.0
-    return float(probability * (wrong / USUALLY_WRONG) ** min(FEW_LABELS / size, 1.0))
+    return probability if probability >= LEAST_OF_STRONG else 0.0
 
 
 def mean_shares(errors: Array, expected: float, weight: float = 1.0) -> Array:
