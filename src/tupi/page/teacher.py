@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from tupi.inputs.labels import Labels
 from tupi.judging.evidence import Evidence
 from tupi.page.answers import AnswerFile, Said
@@ -135,6 +137,13 @@ class Teacher(ABC):
         if self._known is None:
             return ["answers"] if answered else []
         return ["both", "answers", "file"] if answered else ["file"]
+
+    @property
+    def ranking(self) -> np.ndarray:
+        """The predictions that the latest judgement is about."""
+        with self._lock:
+            result = self._result
+        return self._explorer.prepared.problem.initial if result is None else result.predictions
 
     # Asking
 
