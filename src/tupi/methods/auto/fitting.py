@@ -240,7 +240,8 @@ def with_trees(fused: Fused, z: Array, ranked: bool = False) -> Fused:
     z : ndarray of shape (m,)
         The labels.
     ranked : bool
-        Whether only the order of items counts. Few labels say less of the size of values than trees need.
+        Whether only the order of items counts, as it does for rankings and for two classes, whose log odds are a line
+        of what is learned. Few labels say less of the size of values than trees need.
     """
     enough = len(z) >= (LEAST_FOR_ORDER if ranked else LEAST_FOR_TREES)
     if not enough or not fused.labelled.views or fused.weights is not None:
