@@ -21,19 +21,19 @@ PROBABILITY = st.floats(0.0, 1.0)
 
 
 @pytest.mark.parametrize(
-    ("asked", "of_order", "of_values"),
+    ("asked", "of_order", "of_values", "of_classes"),
     [
-        ((0.0, 3, 0.3, 3), 0.939913, 0.425557),
-        ((0.3, 40, 0.4, 40), 0.150757, 0.112586),
-        ((0.0, 10, 0.2, 10), 0.631126, 0.106685),
-        ((0.5, 8, 0.8, 20), 0.434504, 0.207738),
-        ((0.2, 100, 0.1, 100), 0.534339, 0.207093),
+        ((0.0, 3, 0.3, 3), 0.959883, 0.477515, 0.939913),
+        ((0.3, 40, 0.4, 40), 0.395339, 0.248879, 0.150757),
+        ((0.0, 10, 0.2, 10), 0.685329, 0.122921, 0.631126),
+        ((0.5, 8, 0.8, 20), 0.533570, 0.265297, 0.434504),
+        ((0.2, 100, 0.1, 100), 0.437490, 0.272388, 0.534339),
     ],
 )
-def test_labels_are_confirmed_with_the_figures_that_were_measured_with(asked, of_order, of_values):
+def test_labels_are_confirmed_with_the_figures_that_were_measured_with(asked, of_order, of_values, of_classes):
     """The other tests take these figures from the module, and would follow a wrong one."""
-    found = [confirmation(*asked), confirmation(*asked, guard.OF_VALUES)]
-    assert found == pytest.approx([of_order, of_values], abs=1e-6)
+    found = [confirmation(*asked), *(confirmation(*asked, one) for one in (guard.OF_VALUES, guard.OF_CLASSES))]
+    assert found == pytest.approx([of_order, of_values, of_classes], abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,8 @@ def test_the_probability_is_that_of_bayes_rule(gain, error, related):
 
 def test_no_credible_gain_has_no_weight():
     def weight(gain, error, related):
-        return weight_of(probability_of_gain(Gain(0.8, 0.8 + gain, error), related), related, 0.24, 40)
+        probability = probability_of_gain(Gain(0.8, 0.8 + gain, error), related, wrong=0.24)
+        return weight_of(probability, related, 0.24, 40)
 
     assert weight(-0.1, 0.02, True) == 0.0
     assert weight(0.02, 0.01, True) > 0.5
@@ -175,6 +176,12 @@ def test_the_more_credible_a_gain_is_the_more_is_taken(probability, strong, weak
     assert weight_of(probability, promise, 0.25, many) == pytest.approx(weak, abs=1e-6)
 
 
+def test_with_fewer_labels_a_lower_probability_is_enough_to_take_some():
+    assert weight_of(0.26, 1.0, 0.24, 50) == pytest.approx(0.26 * 0.96**0.2)
+    assert weight_of(0.24, 1.0, 0.24, 50) == 0.0
+    assert weight_of(0.49, 1.0, 0.24, 100) == 0.0
+
+
 def test_where_views_promise_nothing_a_gain_must_be_nearly_certain():
     assert weight_of(0.949, 0.0, 0.3, 50) == 0.0
     assert weight_of(0.95, 0.0, 0.3, 50) == 1.0
@@ -189,7 +196,7 @@ def test_few_labels_change_a_strong_predictor_less():
 @pytest.mark.parametrize("change", [0.0, 0.1, 1.0, 2.0])
 @pytest.mark.parametrize("size", [4, 10, 40, 150])
 @pytest.mark.parametrize("correlation", [-0.7, -0.2, 0.0, 0.3, 0.8])
-@pytest.mark.parametrize("doubt", [guard.OF_ORDER, guard.OF_VALUES])
+@pytest.mark.parametrize("doubt", [guard.OF_ORDER, guard.OF_VALUES, guard.OF_CLASSES])
 def test_confirmation_is_bayes_rule(correlation, size, change, doubt):
     """Of labels that belong to the items against labels in any order, by arctanh of their correlation."""
     z, error = np.arctanh(correlation), 1 / np.sqrt(size - 3)
@@ -203,9 +210,15 @@ def test_confirmation_is_bayes_rule(correlation, size, change, doubt):
 
     points = [guard.MOST, guard.EXPECTED, max(z, 0.0)]
     related = quad(density, 0, 4, points=points, epsabs=0, epsrel=1e-10, limit=200)[0]
-    cost = doubt.cost * 25 / guard.FULL_COST
-    odds = np.exp(doubt.odds - cost * change) * related / norm.pdf(z, 0, error)
+    cost = doubt.cost * (doubt.slight + min(change, change**doubt.power)) * 25 / guard.FULL_COST
+    odds = np.exp(doubt.odds - cost) * related / norm.pdf(z, 0, error)
     assert confirmation(correlation, size, change, 25, doubt) == pytest.approx(odds / (1 + odds), rel=1e-6)
+
+
+def test_a_small_change_costs_little_and_a_reversal_as_much_as_two_changes():
+    """Without labels enough to compare, log odds are what is expected less the cost."""
+    odds = [np.log(found / (1 - found)) for found in (confirmation(0.0, 3, c, 40) for c in (0.0, 0.1, 0.5, 1.0, 2.0))]
+    np.testing.assert_allclose(odds[0] - odds, np.array([0.0, 0.01, 0.25, 1.0, 2.0]) * 10, atol=1e-6)
 
 
 @pytest.mark.parametrize("size", [4, 15, 40, 400])

@@ -19,15 +19,17 @@ from tupi.inputs.groups import Relative
 from tupi.judging.evidence import Gain, mean_gain, pair_gain
 from tupi.methods.auto.fused import Fused, answered, answered_again, deviations, in_units, mixed, told
 from tupi.methods.auto.guard import (
+    ENOUGH_OF_FREE,
+    LEAST_OF_FREE,
     OF_ERRORS,
     OF_ORDER,
     OF_VALUES,
-    USUALLY_WRONG,
     Blend,
     Doubt,
     blend_of,
     confirmation,
     probability_of_gain,
+    rising,
     share_of_new,
     weight_of,
     wrong_before,
@@ -138,7 +140,7 @@ class Answer(ABC):
         answer, which was taught by none and takes little from strong predictors.
         """
         if blend is LABEL_FREE:
-            return weight_of(probability, self.problem.promise, USUALLY_WRONG, np.inf)
+            return rising(probability, LEAST_OF_FREE, ENOUGH_OF_FREE)
         wrong, size = wrong_before(self.gain(blend), self.n_used), self.n_used
         return weight_of(probability, self.problem.promise, wrong, size)
 

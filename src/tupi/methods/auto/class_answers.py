@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ from tupi.inputs.problem import SMALLEST_PROBABILITY
 from tupi.judging.conformal import class_scores
 from tupi.judging.evidence import Gain, mean_gain, pair_gain
 from tupi.methods.auto.answers import NEW, Answer, agreement_of_two, correlation
-from tupi.methods.auto.guard import Blend, probability_of_gain, share_of_new, wrong_before
+from tupi.methods.auto.guard import OF_CLASSES, Blend, Doubt, probability_of_gain, share_of_new, wrong_before
 from tupi.methods.auto.items import Scale, units_of
 from tupi.methods.auto.kernels import Chances
 from tupi.methods.auto.labelfree import LabelFree, with_one
@@ -108,6 +109,7 @@ class ClassAnswer(Answer):
         Label-free probabilities.
     """
 
+    doubt: ClassVar[Doubt] = OF_CLASSES
     classes: Positions
     chances: Chances
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from tupi.embedding.relevance import evenly
 from tupi.inputs.labels import Pairs, labelled_items
 from tupi.methods.auto.answers import OrderAnswer
 from tupi.methods.auto.fused import Fused, Process
+from tupi.methods.auto.guard import OF_CLASSES, Doubt
 from tupi.methods.auto.hypotheses import FEW, REVERSAL
 from tupi.methods.auto.items import Scale, slope
 from tupi.methods.auto.kernels import Features, Kernels, Linear, expected, kernels, pick_features
@@ -32,6 +33,7 @@ Positions = NDArray[np.int64]
 class ComparisonAnswer(OrderAnswer):
     """Scores from comparisons, numbered within the compared items; ``raters`` are the names of who compared them."""
 
+    doubt: ClassVar[Doubt] = OF_CLASSES
     higher: Positions
     lower: Positions
     raters: NDArray[Any] | None = None

@@ -173,7 +173,8 @@ def fit_values(
     sides = [tried[np.flatnonzero(tried.plain == plain)] for plain in (False, True)]
     known, sides[1], subsets = with_leading(known, sides[1], layout, labelled)
     parts = [averaged(known, side, apart) for side in sides if len(side.logs)]
-    after, duals, left_out = both_sides(parts, known, expected_of_columns(1 - problem.share.c))
+    # Averages that f would not be moved by without labels are no better before any label than the columns are.
+    after, duals, left_out = both_sides(parts, known, expected_of_columns(1 - problem.share.c if problem.moves else 0))
     shares, constant = after.shares, 1.0 if levels else 0.0
     # Columns and the shift are linear in the base columns; so is the mean function.
     slopes = np.einsum("h,hq,qm,hm->q", shares, after.variances[:, :q], columns[0], duals, optimize=True)

@@ -29,7 +29,11 @@ EXPECTED, EXPECTED_SD = 1.0, 0.25  # arctanh of the correlation of labels with p
 MOST = 1.5  # in some problems any arctanh from 0 to this is as likely
 # Up to the first of these probabilities of a gain predictions come back unchanged, and from the second on new ones do.
 LEAST, ENOUGH = 0.4, 0.8
-LEAST_OF_STRONG = 0.5  # below, nothing changes where less than usual is wrong: there is more to lose than to gain
+# The same for the label-free answer, which no label has taught and which views speak for already.
+LEAST_OF_FREE, ENOUGH_OF_FREE = 0.2, 0.6
+# Below, nothing changes where less than usual is wrong, and from how many labels on: fewer measure a gain so badly that
+# a low probability says less, in proportion.
+LEAST_OF_STRONG, MANY_LABELS = 0.5, 100
 LEAST_UNRELATED = 0.95  # below, nothing changes where no view depends on the predictions: only labels speak for a gain
 WIDER = 5.0  # than elsewhere is what is expected there: views that only labels can connect gain nothing, or a lot
 # For squared errors and probabilities of classes: the share of new predictions that is expected before any label where
@@ -107,15 +111,22 @@ class Doubt:
         uncorrelated with the label-free answer, and twice as much for reversed ones.
     weak : float
         Share of problems in which labels need not agree with predictions as far as is usual, see `MOST`.
+    slight : float
+        What is taken off however small the change is, as if it were larger by that.
+    power : float
+        To which changes of less than one are raised: with two, new predictions halfway there cost a quarter.
     """
 
     odds: float
     cost: float
     weak: float
+    slight: float = 0.0
+    power: float = 1.0
 
 
-OF_ORDER = Doubt(3.5, 10.0, 0.05)  # and of classes
-OF_VALUES = Doubt(0.0, 4.0, 0.3)  # wrong labels soon make values worse than predictions that are left alone
+OF_ORDER = Doubt(3.7, 10.0, 0.03, 0.12, 2.0)  # of rankings by values, and of two classes
+OF_VALUES = Doubt(0.0, 4.0, 0.3, power=2.0)  # wrong labels soon make values worse than predictions that are left alone
+OF_CLASSES = Doubt(3.5, 10.0, 0.05)  # three or more, and comparisons
 
 
 def _log_density(distance: float, sd: float) -> float:
@@ -143,7 +154,8 @@ def confirmation(correlation: float, size: float, change: float, given: int, dou
     doubt : Doubt
         What is known before.
     """
-    odds = doubt.odds - doubt.cost * min(1.0, max(given, FEW_LABELS) / FULL_COST) * change
+    cost = doubt.cost * (doubt.slight + min(change, max(change, 0.0) ** doubt.power))
+    odds = doubt.odds - cost * min(1.0, max(given, FEW_LABELS) / FULL_COST)
     if size > 3:
         z, error = np.arctanh(np.clip(correlation, -0.999, 0.999)), 1 / np.sqrt(size - 3)
         expected = np.log(1 - doubt.weak) + _log_density(z - EXPECTED, np.hypot(EXPECTED_SD, error))
@@ -224,8 +236,10 @@ def share_of_new(
 def weight_of(probability: float, promise: float, wrong: float, size: float) -> float:
     """Return the share of the new predictions in what comes back.
 
-    A few labels teach little. So of a predictor of which less than `USUALLY_WRONG` is wrong, the share is less by the
-    ratio of both with ten labels, and hardly less with fifty.
+    It is 0 up to a probability of a gain of `LEAST`, and rises evenly from there to 1 at `ENOUGH`. A predictor of which
+    less than `USUALLY_WRONG` is wrong has more to lose: there the share is the probability, or 0 where that is too low.
+    A mean of two good predictions is seldom worse than both, so that some of the new ones is worth taking in doubt. But
+    a few labels teach little: the share is less by the ratio of both with ten labels, and hardly less with fifty.
 
     Parameters
     ----------
@@ -236,19 +250,18 @@ def weight_of(probability: float, promise: float, wrong: float, size: float) -> 
     """
     if promise == 0 and probability < LEAST_UNRELATED:
         return 0.0
-    of_few = min(1.0, wrong / USUALLY_WRONG) ** min(FEW_LABELS / size, 1.0)
-    return float(of_few * _weight_of_many(probability, wrong))
+    return rising(probability, LEAST, ENOUGH) if wrong >= USUALLY_WRONG else _of_strong(probability, wrong, size)
 
 
-def _weight_of_many(probability: float, wrong: float) -> float:
-    """Return the share of predictions that were learned from many labels.
+def _of_strong(probability: float, wrong: float, size: float) -> float:
+    """Return the share where less than usual is wrong."""
+    enough = probability >= LEAST_OF_STRONG * min(1.0, size / MANY_LABELS)
+    return probability * (wrong / USUALLY_WRONG) ** min(FEW_LABELS / size, 1.0) if enough else 0.0
 
-    It is 0 up to a probability of a gain of `LEAST`, and rises evenly from there to 1 at `ENOUGH`. A predictor of which
-    less than `USUALLY_WRONG` is wrong has more to lose: there the share is the probability, or 0 where that is too low.
-    """
-    if wrong >= USUALLY_WRONG:
-        return float(np.clip((probability - LEAST) / (ENOUGH - LEAST), 0.0, 1.0))
-    return probability if probability >= LEAST_OF_STRONG else 0.0
+
+def rising(probability: float, least: float, enough: float) -> float:
+    """Return a share that is 0 up to one probability, and rises evenly to 1 at another."""
+    return float(np.clip((probability - least) / (enough - least), 0.0, 1.0))
 
 
 def mean_shares(errors: Array, expected: float, weight: float = 1.0) -> Array:
