@@ -15,6 +15,7 @@ from tupi.methods.auto.auto import label_free_of
 from tupi.methods.auto.fitting import fit_values, with_trees
 from tupi.methods.auto.guard import mean_shares
 from tupi.methods.auto.hypotheses import AtLabels, averaged, hypotheses
+from tupi.methods.auto.items import scale_of
 from tupi.methods.auto.kernels import pick_features
 from tupi.methods.auto.trees import EXPECTED_OF_TREES, LEAST_FOR_ORDER, LEAST_FOR_TREES, LEAST_OF_TREES
 
@@ -104,15 +105,29 @@ def test_trees_take_part_where_they_err_less():
     assert "trees" not in plain.notes[0]
 
 
-def test_the_combination_with_trees_is_what_it_says():
+@pytest.mark.parametrize("with_answer", [False, True])
+def test_the_combination_with_trees_is_what_it_says(with_answer):
     truth, scores, views = steps()
     base, fused, z = setting(scores, views, truth, np.arange(0, 400, 4))
-    found = with_trees(fused, z)
+    found = with_trees(fused, z, with_answer=with_answer)
     assert found.forest is not None
     items = everyone(base)
-    by_trees = found.forest(np.column_stack([*items.views, items.base[:, 0, 1]]).astype(np.float32))[:, None]
+    known = [np.einsum("k,nk->n", base.columns[0, k], items.base[:, 0]) for k in (0, 2) if with_answer]
+    by_trees = found.forest(np.column_stack([*items.views, items.base[:, 0, 1], *known]).astype(np.float32))[:, None]
     expected = (1 - found.forest_share) * fused(items)[0] + found.forest_share * by_trees
     np.testing.assert_allclose(found(items)[0], expected, atol=1e-9)
+
+
+def test_trees_look_at_the_label_free_answer_where_it_may_come_back():
+    rng = np.random.default_rng(0)
+    known = rng.normal(size=400)
+    looks = {f"look{k}": np.column_stack([known, known**2]) + 0.4 * rng.normal(size=(400, 2)) for k in range(4)}
+    for moves, truth, scores, views in ((True, known, known + 0.7 * rng.normal(size=400), looks), (False, *steps())):
+        prepared, rows = Prepared(make_problem(scores, views)), np.arange(0, 400, 4)
+        base = label_free_of(prepared)
+        assert base.moves == moves
+        fused = fitting.fitted(base, Values(rows, truth[rows]), scale_of(prepared)).fused
+        assert len(fused.forest.signs) == sum(X.shape[1] for X in fused.labelled.views) + (3 if moves else 1)
 
 
 def test_few_labels_and_labels_with_weights_grow_no_trees():

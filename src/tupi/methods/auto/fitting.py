@@ -82,7 +82,7 @@ def fitted(base: LabelFree, labels: Labels, scale: Scale) -> Answer:
         if best is None or likely > best[0]:
             best = likely, z, fused
     assert best is not None
-    fused = with_trees(best[2], best[1], scale.task != "regression")
+    fused = with_trees(best[2], best[1], scale.task != "regression", base.moves)
     if lines is not None:
         fused = replace(fused, limits=limits_of(base, best[1], lines[1]))
     if scale.task == "ranking":
@@ -231,7 +231,7 @@ def both_sides(
     return after, duals, combined_left_out(judged, known.z, expected, sure=sure)
 
 
-def with_trees(fused: Fused, z: Array, ranked: bool = False) -> Fused:
+def with_trees(fused: Fused, z: Array, ranked: bool = False, with_answer: bool = False) -> Fused:
     """Return predictions, all and left-out ones, combined with those of trees, if there are labels enough.
 
     Parameters
@@ -243,11 +243,13 @@ def with_trees(fused: Fused, z: Array, ranked: bool = False) -> Fused:
     ranked : bool
         Whether only the order of items counts, as it does for rankings and for two classes, whose log odds are a line
         of what is learned. Few labels say less of the size of values than trees need.
+    with_answer : bool
+        Whether trees also look at the label-free answer. Where views give no reason to move f, it says nothing.
     """
     enough = len(z) >= (LEAST_FOR_ORDER if ranked else LEAST_FOR_TREES)
     if not enough or not fused.labelled.views or fused.weights is not None:
         return fused
-    columns = fused.seen_by_trees(fused.labelled)
+    columns = fused.seen_by_trees(fused.labelled, with_answer)
     few = min(1.0, len(z) / LEAST_FOR_TREES)  # less is expected of few labels, and what they say of trees counts less
     prior = EXPECTED_OF_TREES * few, 1 / few
     # As for hypotheses, a group is judged as one without any label would be.

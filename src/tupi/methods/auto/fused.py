@@ -267,16 +267,23 @@ class Fused:
         """Which outputs trees have a part in: not classes without any label, of which they could say nothing else."""
         return np.asarray(self.process.duals.any(axis=0))
 
-    def seen_by_trees(self, items: Features) -> NDArray[np.float32]:
-        """Return the columns of the views and f, side by side."""
-        return np.hstack(self._parts(items)).astype(np.float32)
+    def seen_by_trees(self, items: Features, with_answer: bool | None = None) -> NDArray[np.float32]:
+        """Return what trees look at, side by side, see `_parts`."""
+        return np.hstack(self._parts(items, with_answer)).astype(np.float32)
 
-    def _parts(self, items: Features) -> list[NDArray[np.floating]]:
-        """Return the columns that trees look at: those of the views, and f; of classes, f of all of them."""
+    def _parts(self, items: Features, with_answer: bool | None = None) -> list[NDArray[np.floating]]:
+        """Return the columns that trees look at: those of the views, and f; of classes, f of all of them.
+
+        If asked for, of values also the label-free answer and what averages have beyond it. If there is a forest
+        already, it knows.
+        """
         if self.average is None and self.plain is None:
             return [*items.views, items.base[:, :, 1]]
-        f = self.process.columns[0, -1] if self.plain is None else self.plain.columns[0, 0]
-        return [*items.views, np.einsum("k,nk->n", f, items.base[:, 0])[:, None]]
+        if with_answer is None and self.forest is not None:
+            with_answer = len(self.forest.signs) > 1 + sum(X.shape[1] for X in items.views)
+        columns = self.process.columns[0, [-1, 0, 2] if with_answer else [-1]]
+        columns = columns if self.plain is None else self.plain.columns[0, :1]
+        return [*items.views, np.einsum("qk,nk->nq", columns, items.base[:, 0])]
 
     def prior_variances(self, items: Features) -> Array:
         """Return the variance of each item before any label, averaged over outputs."""
