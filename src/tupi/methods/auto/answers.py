@@ -31,6 +31,7 @@ from tupi.methods.auto.guard import (
     probability_of_gain,
     rising,
     share_of_new,
+    speaks_for_views,
     weight_of,
     wrong_before,
 )
@@ -142,7 +143,7 @@ class Answer(ABC):
         if blend is LABEL_FREE:
             return rising(probability, LEAST_OF_FREE, ENOUGH_OF_FREE)
         wrong, size = wrong_before(self.gain(blend), self.n_used), self.n_used
-        return weight_of(probability, self.problem.promise, wrong, size)
+        return weight_of(probability, self.problem.promise, wrong, size, self.views)
 
     def confirmation(self) -> float:
         """Return the probability that the labels belong to the items."""
@@ -150,7 +151,13 @@ class Answer(ABC):
         cross = among[-2, -1] - among[0, -2] * among[0, -1]
         size = np.sqrt(np.prod([max(among[k, k] - among[0, k] ** 2, 0.0) for k in (-2, -1)]))
         change = 1 - (cross / size if size > 1e-12 else 0.0)
-        return confirmation(*self.agreement(), change / self.honesty(), self.n_used, self.doubt)
+        for_views = self.fused.for_views or 0.0
+        return confirmation(*self.agreement(), change / self.honesty(), self.n_used, self.doubt, for_views)
+
+    @property
+    def views(self) -> float | None:
+        """The probability that views explain something beyond the predictions; None where nothing tells."""
+        return speaks_for_views(self.fused.for_views, self.problem.promise)
 
     @property
     def n_sure(self) -> float:
@@ -342,7 +349,7 @@ class RegressionAnswer(Answer):
             sure * (self.values - one) / self._unit()
             for one in (self._in_units(self.problem.only(0)), self._held_out(blend))
         )
-        return share_of_new(before, after, self.problem.promise, probability)
+        return share_of_new(before, after, self.problem.promise, probability, views=self.views)
 
     def _held_out(self, blend: Blend) -> Array:
         """Return values of the labelled items, each without its label."""

@@ -172,7 +172,10 @@ def fit_values(
     apart = groups if groups is not None and groups.max() > 1 else None
     sides = [tried[np.flatnonzero(tried.plain == plain)] for plain in (False, True)]
     known, sides[1], subsets = with_leading(known, sides[1], layout, labelled)
-    parts = [averaged(known, side, apart) for side in sides if len(side.logs)]
+    said = [averaged(known, side, apart) for side in sides if len(side.logs)]
+    parts = [one[:3] for one in said]
+    something, nothing = zip(*((one[0].evidence, one[3]) for one in said), strict=True)
+    for_views = float(np.logaddexp.reduce(something) - np.logaddexp.reduce(nothing))
     # Averages that f would not be moved by without labels are no better before any label than the columns are.
     after, duals, left_out = both_sides(parts, known, expected_of_columns(1 - problem.share.c if problem.moves else 0))
     shares, constant = after.shares, 1.0 if levels else 0.0
@@ -195,7 +198,16 @@ def fit_values(
     process = Process(function, found.columns, 0, columns, v, dual, constant)
     plain = float(shares @ after.plain)
     return Fused(
-        found, process, [inverse], noise, left_out, groups=groups, weights=weights, average=average, plain_share=plain
+        found,
+        process,
+        [inverse],
+        noise,
+        left_out,
+        groups=groups,
+        weights=weights,
+        average=average,
+        plain_share=plain,
+        for_views=for_views,
     )
 
 

@@ -184,6 +184,9 @@ class Fused:
         For values: as how many answers each counts.
     limits : Limits, optional
         For values in the units of the predictions: how far from these and from the labels anything is said to be.
+    for_views : float, optional
+        For values: the log odds by which labels speak for hypotheses whose views explain something beyond the
+        predictions, against the same hypotheses whose views explain nothing.
     """
 
     kernels: Kernels
@@ -202,6 +205,7 @@ class Fused:
     weights: Array | None = None
     average: Average | None = None
     limits: Limits | None = None
+    for_views: float | None = None
 
     @property
     def labelled(self) -> Features:

@@ -35,6 +35,11 @@ LEAST_OF_FREE, ENOUGH_OF_FREE = 0.2, 0.6
 # a low probability says less, in proportion.
 LEAST_OF_STRONG, MANY_LABELS = 0.5, 100
 LEAST_UNRELATED = 0.95  # below, nothing changes where no view depends on the predictions: only labels speak for a gain
+# Unless predictions are weak, and labels speak for the views: up to the first of these products of both probabilities
+# nothing changes all the same, and from the second on new predictions come back.
+LEAST_OF_VIEWS, ENOUGH_OF_VIEWS = 0.6, 0.8
+# Log odds, before any label, that views explain something beyond the predictions, by what they promise.
+FOR_VIEWS = {1.0: np.inf, 0.5: 1.0, 0.0: 0.0}
 WIDER = 5.0  # than elsewhere is what is expected there: views that only labels can connect gain nothing, or a lot
 # For squared errors and probabilities of classes: the share of new predictions that is expected before any label where
 # views promise all of the usual gain, half of it or none; as how many labels that counts; and the share below which
@@ -115,6 +120,8 @@ class Doubt:
         What is taken off however small the change is, as if it were larger by that.
     power : float
         To which changes of less than one are raised: with two, new predictions halfway there cost a quarter.
+    of_views : float
+        Share of the log odds by which labels speak for the views that is added, see `speaks_for_views`.
     """
 
     odds: float
@@ -122,10 +129,12 @@ class Doubt:
     weak: float
     slight: float = 0.0
     power: float = 1.0
+    of_views: float = 0.0
 
 
 OF_ORDER = Doubt(3.7, 10.0, 0.03, 0.12, 2.0)  # of rankings by values, and of two classes
-OF_VALUES = Doubt(0.0, 4.0, 0.3, power=2.0)  # wrong labels soon make values worse than predictions that are left alone
+# Wrong labels soon make values worse than predictions that are left alone.
+OF_VALUES = Doubt(0.0, 4.0, 0.3, power=2.0, of_views=0.5)
 OF_CLASSES = Doubt(3.5, 10.0, 0.05)  # three or more, and comparisons
 
 
@@ -134,7 +143,9 @@ def _log_density(distance: float, sd: float) -> float:
     return float(-0.5 * (distance / sd) ** 2 - np.log(sd * np.sqrt(2 * np.pi)))
 
 
-def confirmation(correlation: float, size: float, change: float, given: int, doubt: Doubt = OF_ORDER) -> float:
+def confirmation(
+    correlation: float, size: float, change: float, given: int, doubt: Doubt = OF_ORDER, for_views: float = 0.0
+) -> float:
     """Return the probability that the labels belong to the items, as far as the new predictions depend on it.
 
     By Fisher's transformation, arctanh of the correlation of unrelated labels with predictions that did not see them is
@@ -153,9 +164,11 @@ def confirmation(correlation: float, size: float, change: float, given: int, dou
         How many labels of whatever kind there are.
     doubt : Doubt
         What is known before.
+    for_views : float
+        Log odds by which labels speak for the views, see `tupi.methods.auto.fused.Fused`.
     """
     cost = doubt.cost * (doubt.slight + min(change, max(change, 0.0) ** doubt.power))
-    odds = doubt.odds - cost * min(1.0, max(given, FEW_LABELS) / FULL_COST)
+    odds = doubt.odds - cost * min(1.0, max(given, FEW_LABELS) / FULL_COST) + doubt.of_views * for_views
     if size > 3:
         z, error = np.arctanh(np.clip(correlation, -0.999, 0.999)), 1 / np.sqrt(size - 3)
         expected = np.log(1 - doubt.weak) + _log_density(z - EXPECTED, np.hypot(EXPECTED_SD, error))
@@ -205,8 +218,22 @@ def blend_of(new: float, label_free: float, confirmed: float) -> Blend:
     return Blend(confirmed * new, rest * (1 - label_free), 1 - confirmed + rest * label_free)
 
 
+def speaks_for_views(for_views: float | None, promise: float) -> float | None:
+    """Return the probability that views explain something beyond the predictions; None where nothing tells.
+
+    Labels say how likely they are under hypotheses whose views do, and under the same ones whose views do not. Where
+    views move the predictions already without labels, that is taken for granted.
+    """
+    return None if for_views is None else float(expit(for_views + FOR_VIEWS[promise]))
+
+
 def share_of_new(
-    before: Array, after: Array, promise: float, probability: float, classes: NDArray[np.int64] | None = None
+    before: Array,
+    after: Array,
+    promise: float,
+    probability: float,
+    classes: NDArray[np.int64] | None = None,
+    views: float | None = None,
 ) -> float:
     """Return the share of new predictions in what comes back, by squared errors or probabilities of labels left out.
 
@@ -222,18 +249,30 @@ def share_of_new(
         What the views promise, and the probability of a gain, see `probability_of_gain`.
     classes : ndarray of shape (m,), optional
         The labels, if they are classes.
+    views : float, optional
+        The probability that views explain something beyond the predictions, see `speaks_for_views`. In that
+        proportion new predictions are taken.
     """
+    taken = 1.0 if views is None else views
     if promise == 0 and probability < LEAST_UNRELATED:
+        taken = _of_unrelated(probability, views)
+    if not taken:
         return 0.0
-    expected = EXPECTED_SHARES[promise], LABELS_OF_SHARE
+    # What is expected of unrelated views is little unless labels speak for them, which then is asked apart.
+    expected = EXPECTED_SHARES[promise if views is None else max(promise, 0.5)], LABELS_OF_SHARE
     if classes is None:
         share = float(mean_shares(np.array([before, after]), *expected)[1])
     else:
         share = mean_share_of_logs(before, after, classes, *expected)
-    return share if share >= LEAST_SHARE else 0.0
+    return taken * share if taken * share >= LEAST_SHARE else 0.0
 
 
-def weight_of(probability: float, promise: float, wrong: float, size: float) -> float:
+def _of_unrelated(probability: float, views: float | None) -> float:
+    """Return how much to take where no view depends on the predictions and labels alone do not make a gain certain."""
+    return 0.0 if views is None else rising(probability * views, LEAST_OF_VIEWS, ENOUGH_OF_VIEWS)
+
+
+def weight_of(probability: float, promise: float, wrong: float, size: float, views: float | None = None) -> float:
     """Return the share of the new predictions in what comes back.
 
     It is 0 up to a probability of a gain of `LEAST`, and rises evenly from there to 1 at `ENOUGH`. A predictor of which
@@ -247,10 +286,16 @@ def weight_of(probability: float, promise: float, wrong: float, size: float) -> 
         P(gain > 0), and what the views promise, see `probability_of_gain`.
     wrong, size : float
         The share that is wrong before, see `wrong_before`, and how many labels the new predictions were learned from.
+    views : float, optional
+        The probability that views explain something beyond the predictions, see `speaks_for_views`. In that
+        proportion a strong predictor is changed.
     """
+    strong = wrong < USUALLY_WRONG
     if promise == 0 and probability < LEAST_UNRELATED:
-        return 0.0
-    return rising(probability, LEAST, ENOUGH) if wrong >= USUALLY_WRONG else _of_strong(probability, wrong, size)
+        return 0.0 if strong else _of_unrelated(probability, views)
+    if not strong:
+        return rising(probability, LEAST, ENOUGH)
+    return (1.0 if views is None else views) * _of_strong(probability, wrong, size)
 
 
 def _of_strong(probability: float, wrong: float, size: float) -> float:

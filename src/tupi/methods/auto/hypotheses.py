@@ -35,12 +35,8 @@ from tupi.methods.auto.items import slope
 from tupi.methods.auto.process import JITTER, LeftOut, without_groups
 
 CORRELATIONS = (0.95, 0.8, 0.5, 0.2)  # of labels with the predictions
-OF_ANSWER = (
-    2 / 9,
-    4 / 9,
-    2 / 9,
-    1 / 9,
-)  # how likely each is before any label, for the label-free answer; for f, all alike
+# How likely each is before any label, for the label-free answer; for f, all are alike.
+OF_ANSWER = (2 / 9, 4 / 9, 2 / 9, 1 / 9)
 REVERSED, REVERSAL = (-0.8, -0.5), 7.0  # the same for a predictor the wrong way round, which is e^7 times less likely
 FEW = 20  # fewer labels than that cannot say that higher scores mean less
 EXPLAINED = (0.15, 0.4, 0.7, 0.9, 0.97, 0.99)  # shares of the rest that views explain
@@ -136,6 +132,17 @@ class Hypotheses:
         """The logarithm of how likely they make the labels, all together."""
         return float(logsumexp(self.logs))
 
+    def of_nothing(self, size: Array) -> Hypotheses:
+        """Return those with the same mean functions whose views explain nothing; kernels have mean variances ``size``."""
+        along = np.pad(self.slopes != 0, ((0, 0), (0, len(size) - self.slopes.shape[1])))
+        unsure = np.where(along, self.variances, 0.0)
+        rest = self.noise + (self.variances - unsure) @ size + self.of_subset  # families have no part along that column
+        each = np.column_stack([self.slopes, self.heights, self.shifts, rest]).round(9)
+        first, which = np.unique(each, axis=0, return_index=True, return_inverse=True)[1:]
+        logs = np.array([logsumexp(self.logs[which.ravel() == k]) for k in range(len(first))])
+        plain, heights, shifts = (one[first] for one in (self.plain, self.heights, self.shifts))
+        return Hypotheses(self.slopes[first], unsure[first], rest[first], logs, plain, heights, shifts)
+
     def standing(self, most: int | None = None) -> Positions:
         """Return the positions of the likeliest ones, as far as they count for anything."""
         order = np.argsort(-self.logs, kind="stable")[:most]
@@ -174,6 +181,11 @@ class AtLabels(NamedTuple):
         shared = self.shared[:, some][:, :, some]
         subsets = [X[some] for X in self.subsets]
         return AtLabels(self.columns[:, some], shared, self.fixed[square], self.sure[some], self.z[some], subsets)
+
+    @property
+    def sizes(self) -> Array:
+        """Mean variances of the columns and of the other kernels, which are one."""
+        return np.append(np.mean(self.columns**2, axis=1), np.ones(len(self.shared)))
 
     def mean(self, slopes: Array, height: float = 0.0) -> Array:
         """Return the mean function of a hypothesis."""
@@ -306,7 +318,9 @@ def _means(column: Array, of_f: bool, line: tuple[float, float] | None) -> list[
     return found
 
 
-def averaged(known: AtLabels, tried: Hypotheses, groups: Positions | None = None) -> tuple[Hypotheses, Array, LeftOut]:
+def averaged(
+    known: AtLabels, tried: Hypotheses, groups: Positions | None = None
+) -> tuple[Hypotheses, Array, LeftOut, float]:
     """Return what labels leave of hypotheses, K^-1 times the residuals under each, and predictions of labels left out.
 
     Parameters
@@ -327,15 +341,18 @@ def averaged(known: AtLabels, tried: Hypotheses, groups: Positions | None = None
     LeftOut
         Predictions of labels by all hypotheses together. A label that is left out has no part in how much each counts,
         but for more than `CHOOSING_LABELS` labels, none of which says much.
+    float
+        The evidence of the same mean functions without anything that views explain.
     """
     m = len(known.z)
+    weighing = known.among(evenly(m, CHOOSING_LABELS)) if m > CHOOSING_LABELS else known
+    nothing = float(logsumexp([log for log, _, _ in weighing.told(tried.of_nothing(known.sizes))]))
     if m > MOST_TRIED:  # with some of the labels, to save time
         logs = np.array([log for log, _, _ in known.among(evenly(m, MOST_TRIED)).told(tried)])
         tried = tried[np.flatnonzero(logs > logs.max() - HOPELESS)]
     settled = m > CHOOSING_LABELS
     if settled:
-        some = known.among(evenly(m, CHOOSING_LABELS))
-        tried = replace(tried, logs=np.array([log for log, _, _ in some.told(tried)]))
+        tried = replace(tried, logs=np.array([log for log, _, _ in weighing.told(tried)]))
         tried = tried[tried.standing(FEWER)]
     after: list[float] = []
     duals: list[Array] = []
@@ -352,7 +369,7 @@ def averaged(known: AtLabels, tried: Hypotheses, groups: Positions | None = None
     np.fill_diagonal(twice, held_out)
     told = replace(tried, logs=np.array(after))
     kept = told.standing()
-    return told[kept], np.array(duals)[kept], LeftOut(held_out[:, None], twice - twice.T, twice)
+    return told[kept], np.array(duals)[kept], LeftOut(held_out[:, None], twice - twice.T, twice), nothing
 
 
 def _added(sums: Sums, log: Array, values: Array) -> Sums:
