@@ -10,6 +10,7 @@ from scipy.stats import multivariate_normal
 
 import tupi
 from tests.methods.auto.test_experts import ROWS, setting
+from tupi.embedding.relevance import evenly
 from tupi.methods.auto import hypotheses as module
 from tupi.methods.auto.fitting import both_sides, scales_of
 from tupi.methods.auto.guard import mean_shares
@@ -62,10 +63,25 @@ def slow_left_out(known, tried, out, asked):
     return np.exp(np.array(logs) - logsumexp(logs)) @ np.array(said)
 
 
+def slow_nothing(known, tried, sizes):
+    """Return the evidence of the same mean functions if all that they leave is noise, one after the other."""
+    logs, m = [], len(known.z)
+    for number, slopes in enumerate(tried.slopes):
+        (k,) = np.flatnonzero(slopes)
+        v = tried.variances[number]
+        noise = (
+            tried.noise[number] + v @ sizes - v[k] * sizes[k] + (tried.subset[number] >= 0) * tried.of_subset[number]
+        )
+        mean = tried.heights[number] + slopes[k] * (known.columns[k] - known.columns[k].mean())
+        K = tried.shifts[number] * known.fixed + v[k] * np.outer(known.columns[k], known.columns[k])
+        logs.append(tried.logs[number] + multivariate_normal(mean, K + (JITTER + noise) * np.eye(m)).logpdf(known.z))
+    return logsumexp(logs) + 0.5 * m * np.log(2 * np.pi)  # a constant that is left out everywhere
+
+
 @pytest.mark.parametrize("lines", [None, LINES])
 def test_each_hypothesis_counts_as_it_makes_the_labels_likely(lines):
     known, tried = labels(lines=lines)
-    after, duals, _ = averaged(known, tried)
+    after, duals, _, nothing = averaged(known, tried)
     logs = []
     for number in range(len(tried.logs)):
         mean, K = dense(known, tried, number)
@@ -75,6 +91,7 @@ def test_each_hypothesis_counts_as_it_makes_the_labels_likely(lines):
     np.testing.assert_allclose(after.shares, shares[kept] / shares[kept].sum(), rtol=1e-6)
     mean, K = dense(known, tried, kept[0])
     np.testing.assert_allclose(duals[0], np.linalg.solve(K, known.z - mean), atol=1e-6)
+    assert nothing == pytest.approx(slow_nothing(known, tried, known.sizes), abs=1e-6)
 
 
 @pytest.mark.parametrize("lines", [None, LINES])
@@ -198,8 +215,10 @@ def test_many_labels_meet_fewer_hypotheses_and_nearly_the_same_predictions(monke
     monkeypatch.setattr(module, "MOST_TRIED", 30)
     np.testing.assert_allclose(averaged(known, tried)[2].held_out, exact, atol=1e-3)
     monkeypatch.setattr(module, "CHOOSING_LABELS", 40)
-    after, duals, found = averaged(known, tried)
+    after, duals, found, nothing = averaged(known, tried)
     assert len(after.logs) == len(duals) <= module.FEWER
+    weighing = known.among(evenly(60, 40))
+    assert nothing == pytest.approx(slow_nothing(weighing, tried, known.sizes), abs=1e-6)
     assert np.abs(found.held_out - exact).mean() < 0.1
 
 
@@ -245,7 +264,7 @@ def test_values_most_of_which_are_equal_stretch_nothing_beyond_measure():
 
 def test_both_sides_count_as_labels_left_out_say():
     known, tried = labels(m=30)
-    parts = [averaged(known, tried[np.flatnonzero(tried.plain == plain)]) for plain in (False, True)]
+    parts = [averaged(known, tried[np.flatnonzero(tried.plain == plain)])[:3] for plain in (False, True)]
     after, duals, left_out = both_sides(parts, known, 0.3)
     errors = np.array([known.z - one.held_out[:, 0] for _, _, one in parts])
     share = mean_shares(errors, 0.3)[1]

@@ -290,18 +290,18 @@ def weight_of(probability: float, promise: float, wrong: float, size: float, vie
         The probability that views explain something beyond the predictions, see `speaks_for_views`. In that
         proportion a strong predictor is changed.
     """
-    strong = wrong < USUALLY_WRONG
     if promise == 0 and probability < LEAST_UNRELATED:
-        return 0.0 if strong else _of_unrelated(probability, views)
-    if not strong:
-        return rising(probability, LEAST, ENOUGH)
-    return (1.0 if views is None else views) * _of_strong(probability, wrong, size)
+        return 0.0 if wrong < USUALLY_WRONG else _of_unrelated(probability, views)
+    weak = rising(probability, LEAST, ENOUGH)
+    return weak if wrong >= USUALLY_WRONG else _of_strong(probability, wrong, size, views)
 
 
-def _of_strong(probability: float, wrong: float, size: float) -> float:
+def _of_strong(probability: float, wrong: float, size: float, views: float | None) -> float:
     """Return the share where less than usual is wrong."""
-    enough = probability >= LEAST_OF_STRONG * min(1.0, size / MANY_LABELS)
-    return probability * (wrong / USUALLY_WRONG) ** min(FEW_LABELS / size, 1.0) if enough else 0.0
+    if probability < LEAST_OF_STRONG * min(1.0, size / MANY_LABELS):
+        return 0.0
+    known = 1.0 if views is None else views
+    return known * probability * (wrong / USUALLY_WRONG) ** min(FEW_LABELS / size, 1.0)
 
 
 def rising(probability: float, least: float, enough: float) -> float:

@@ -133,7 +133,7 @@ class Hypotheses:
         return float(logsumexp(self.logs))
 
     def of_nothing(self, size: Array) -> Hypotheses:
-        """Return those with the same mean functions whose views explain nothing; kernels have mean variances ``size``."""
+        """Return those with the same mean functions whose views explain nothing; ``size`` has variances of kernels."""
         along = np.pad(self.slopes != 0, ((0, 0), (0, len(size) - self.slopes.shape[1])))
         unsure = np.where(along, self.variances, 0.0)
         rest = self.noise + (self.variances - unsure) @ size + self.of_subset  # families have no part along that column
