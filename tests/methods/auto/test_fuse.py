@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import spearmanr
 
 import tupi
 from tests.conftest import make_problem_arrays
@@ -252,12 +253,36 @@ def test_the_order_of_items_and_views_does_not_matter(labels):
     np.testing.assert_allclose(found.uncertainty, expected.uncertainty[shuffle], atol=1e-6)
 
 
-@pytest.mark.parametrize("labels", [None, KNOWN, comparisons(LABELLED)], ids=["none", "values", "pairs"])
+@pytest.mark.parametrize("labels", [None, comparisons(LABELLED)], ids=["none", "pairs"])
 def test_for_ranking_only_the_order_of_the_scores_counts(labels):
     expected, found = (tupi.denoise(scores, VIEWS, labels=labels) for scores in (SCORES, np.exp(3 * SCORES)))
     np.testing.assert_array_equal(np.argsort(found.predictions), np.argsort(expected.predictions))
     assert found.predictions.mean() == pytest.approx(np.exp(3 * SCORES).mean())
     assert found.predictions.std() == pytest.approx(np.exp(3 * SCORES).std())
+
+
+def test_values_may_follow_the_scores_as_they_came():
+    """That is what likelihood decides: scores that only have the right order are worth what normal scores are."""
+    usual, bent, coarse = (
+        tupi.denoise(scores, VIEWS, labels=KNOWN) for scores in (SCORES, np.exp(3 * SCORES), np.arctan(9 * SCORES))
+    )
+    assert spearmanr(bent.predictions, usual.predictions)[0] > 0.99
+    assert spearmanr(coarse.predictions, usual.predictions)[0] > 0.99
+    assert not np.array_equal(np.argsort(bent.predictions), np.argsort(usual.predictions))
+
+
+def test_a_truth_that_is_linear_in_scores_and_views_is_found(monkeypatch):
+    """Normal scores of what is far from normal leave a curve, which no view explains."""
+    rng = np.random.default_rng(0)
+    scores, view = rng.exponential(size=400) ** 2, rng.normal(size=(400, 3))
+    truth = scores + view @ [1.0, -1.0, 1.0]
+    found = []
+    for likely in (fitting.AS_THEY_CAME, 0.0):
+        monkeypatch.setattr(fitting, "AS_THEY_CAME", likely)
+        after = fuse(tupi.Values(np.arange(40), truth[:40]), scores, {"view": view}).predictions
+        found.append(pairwise_accuracy(after[40:], truth[40:]))
+    assert found[0] > 0.97
+    assert found[0] > found[1] + 0.02
 
 
 def test_same_seed_same_result():

@@ -168,7 +168,7 @@ def test_less_is_expected_where_less_is_wrong_or_promised():
 
 @pytest.mark.parametrize(
     ("probability", "strong", "weak"),
-    [(0.0, 0.0, 0.0), (0.4, 0.0, 0.0), (0.49, 0.0, 0.225), (0.5, 0.5, 0.25), (0.8, 0.8, 1.0), (1.0, 1.0, 1.0)],
+    [(0.0, 0.0, 0.0), (0.4, 0.0, 0.0), (0.49, 0.0, 0.225), (0.5, 0.5, 0.5), (0.7, 0.7, 0.75), (0.8, 0.8, 1.0)],
 )
 @pytest.mark.parametrize("promise", [0.5, 1.0])
 def test_the_more_credible_a_gain_is_the_more_is_taken(probability, strong, weak, promise):
@@ -181,6 +181,7 @@ def test_with_fewer_labels_a_lower_probability_is_enough_to_take_some():
     assert weight_of(0.26, 1.0, 0.24, 50) == pytest.approx(0.26 * 0.96**0.2)
     assert weight_of(0.24, 1.0, 0.24, 50) == 0.0
     assert weight_of(0.49, 1.0, 0.24, 100) == 0.0
+    assert [weight_of(p, 1.0, 0.25, 50) for p in (0.24, 0.26, 0.6, 0.7)] == pytest.approx([0.0, 0.26, 0.6, 0.75])
 
 
 def test_where_views_promise_nothing_a_gain_must_be_nearly_certain():

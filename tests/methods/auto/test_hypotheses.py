@@ -63,6 +63,11 @@ def slow_left_out(known, tried, out, asked):
     return np.exp(np.array(logs) - logsumexp(logs)) @ np.array(said)
 
 
+def sizes_of(known):
+    """Return the mean variances of columns and kernels."""
+    return np.array([*np.mean(known.columns**2, axis=1), *(np.mean(np.diag(K)) for K in known.shared)])
+
+
 def slow_nothing(known, tried, sizes):
     """Return the evidence of the same mean functions if all that they leave is noise, one after the other."""
     logs, m = [], len(known.z)
@@ -91,7 +96,7 @@ def test_each_hypothesis_counts_as_it_makes_the_labels_likely(lines):
     np.testing.assert_allclose(after.shares, shares[kept] / shares[kept].sum(), rtol=1e-6)
     mean, K = dense(known, tried, kept[0])
     np.testing.assert_allclose(duals[0], np.linalg.solve(K, known.z - mean), atol=1e-6)
-    assert nothing == pytest.approx(slow_nothing(known, tried, known.sizes), abs=1e-6)
+    assert nothing == pytest.approx(slow_nothing(known, tried, sizes_of(known)), abs=1e-6)
 
 
 @pytest.mark.parametrize("lines", [None, LINES])
@@ -218,8 +223,23 @@ def test_many_labels_meet_fewer_hypotheses_and_nearly_the_same_predictions(monke
     after, duals, found, nothing = averaged(known, tried)
     assert len(after.logs) == len(duals) <= module.FEWER
     weighing = known.among(evenly(60, 40))
-    assert nothing == pytest.approx(slow_nothing(weighing, tried, known.sizes), abs=1e-6)
+    assert nothing == pytest.approx(slow_nothing(weighing, tried, sizes_of(known)), abs=1e-6)
     assert np.abs(found.held_out - exact).mean() < 0.1
+
+
+def test_labels_follow_f_in_one_of_its_forms():
+    columns = np.random.default_rng(0).normal(size=(5, 30))
+    one, two, none = (
+        hypotheses(columns, 0.4, 2, True, True, of_f=forms) for forms in ((1.0,), (0.25, 0.75), (0.0, 1.0))
+    )
+    for forms, tried in (((0.0, 1.0), one), ((0.25, 0.75), two), ((0.0, 1.0), none)):
+        by_form = [np.exp(logsumexp(tried.logs[tried.slopes[:, k] != 0])) for k in (3, 4)]
+        plain = np.exp(logsumexp(tried.logs[tried.plain]))
+        np.testing.assert_allclose(np.array(by_form) / plain, forms, atol=1e-12)
+        families = tried.plain & (tried.slopes[:, 4] == 0) | ~tried.plain
+        assert (tried.variances[families, 4] == 0).all()  # what is f itself explains nothing beside a mean function
+    assert (two.variances[~two.plain, 3] == 0).all()
+    assert (one.variances[~one.plain, 3] > 0).all()  # there it is a smoothed column
 
 
 def test_a_reversed_predictor_is_turned_over_by_many_labels():

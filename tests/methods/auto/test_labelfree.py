@@ -58,7 +58,7 @@ def test_averages_are_twice_over_alike_items_without_oneself(views):
 
 def test_an_item_without_anchors_keeps_its_prediction_in_all_columns():
     base = answer_for(HOLED)
-    f, *others = everyone(base).base[ALONE, 0, 1:].T
+    f, *others = everyone(base).base[ALONE, 0, 1:-1].T  # the last one is scores as they came
     for column in others:
         np.testing.assert_array_equal(column, f)
 
@@ -68,9 +68,21 @@ def test_low_passes_solve_their_equation(views):
     base = answer_for(views)
     W, columns = dense_weights(base), everyone(base).base[:, 0, 1:]
     here = W.any(axis=1)
-    for c, found in zip(STRENGTHS, columns.T[2:], strict=True):
+    for c, found in zip(STRENGTHS, columns.T[2:-1], strict=True):
         expected = np.linalg.solve(np.eye(len(W)) + c * (np.eye(len(W)) - W), columns[:, 0])
         np.testing.assert_allclose(found[here], expected[here], atol=1e-4)  # single precision
+
+
+@pytest.mark.parametrize("views", [VIEWS, {"junk": np.random.default_rng(0).normal(size=(150, 2))}], ids=["some", "no"])
+def test_scores_as_they_came_are_a_column_of_rankings(views):
+    scores = SCORES.copy()
+    scores[3] = 50.0  # far from all others
+    base, of_values = (answer_for(views, scores, task) for task in ("ranking", "regression"))
+    assert base.scored
+    expected = np.clip((scores - scores.mean()) / scores.std(), -4, 4)
+    np.testing.assert_allclose(everyone(base).base[:, 0, -1], expected, atol=1e-12)
+    assert not of_values.scored
+    assert everyone(of_values).base.shape[2] == everyone(base).base.shape[2] - 1
 
 
 def test_items_that_coincide_are_averaged_without_oneself():
@@ -101,11 +113,11 @@ def test_moments_are_means_over_all_items():
 
 def test_unit_has_mean_zero_and_deviation_one():
     base = answer_for()
-    coefficients = np.random.default_rng(0).normal(size=(1, 6))
+    coefficients = np.random.default_rng(0).normal(size=(1, 7))
     before, after = (columns_of(base, one) for one in (coefficients, base.unit(coefficients)))
     np.testing.assert_allclose(after, (before - before.mean()) / before.std(), atol=1e-9)
-    constant = np.array([[3.0, 0, 0, 0, 0, 0]])
-    np.testing.assert_array_equal(unit(constant, base.moments), np.zeros((1, 6)))
+    constant = np.array([[3.0, 0, 0, 0, 0, 0, 0]])
+    np.testing.assert_array_equal(unit(constant, base.moments), np.zeros((1, 7)))
 
 
 def test_the_answer_lies_between_f_and_its_average_times_the_slope_for_f():

@@ -44,6 +44,7 @@ LEAST_FOR_SCALES = 5  # labels that tell of a scale
 USUAL = 1.1  # times the deviation that is expected of the greatest
 PREFERRED = 1.0  # log odds of values as they are
 NARROWEST = 0.1  # deviations by which densities of values are estimated, at least
+AS_THEY_CAME = 0.5  # how likely values follow the scores of a ranking as they came, rather than their normal scores
 BEYOND = 0.25  # of the labels' range, by which values may be beyond it that neither labels nor predictions have
 LEAST_NOISE = 0.005  # of the labels' variance, for how sure predictions are: kernels are never quite right
 Positions = NDArray[np.int64]
@@ -166,16 +167,19 @@ def fit_values(
     together = np.ones((m, m)) if levels or groups is None else np.equal.outer(groups, groups).astype(float)
     layout, q = problem.layout, columns.shape[1]
     known = AtLabels(columns[0], shared, together, np.ones(m) if weights is None else weights, z)
-    tried = hypotheses(
-        columns[0], 1 - problem.share.c, len(found.tables), bool(layout.related), bool(layout.rest), lines
-    )
+    # Zeros and ones are no values that might follow scores along a line, and no normal ones, whose likelihood tells.
+    two = len(np.unique(z)) == 2
+    as_they_came = 0.0 if two else AS_THEY_CAME
+    of_f = (as_they_came, 1 - as_they_came) if problem.scored else (1.0,)
+    views = bool(layout.related), bool(layout.rest)
+    tried = hypotheses(columns[0], 1 - problem.share.c, len(found.tables), *views, lines, of_f)
     apart = groups if groups is not None and groups.max() > 1 else None
     sides = [tried[np.flatnonzero(tried.plain == plain)] for plain in (False, True)]
     known, sides[1], subsets = with_leading(known, sides[1], layout, labelled)
     said = [averaged(known, side, apart) for side in sides if len(side.logs)]
     parts = [one[:3] for one in said]
     something, nothing = zip(*((one[0].evidence, one[3]) for one in said), strict=True)
-    for_views = float(np.logaddexp.reduce(something) - np.logaddexp.reduce(nothing))
+    for_views = None if two else float(np.logaddexp.reduce(something) - np.logaddexp.reduce(nothing))
     # Averages that f would not be moved by without labels are no better before any label than the columns are.
     after, duals, left_out = both_sides(parts, known, expected_of_columns(1 - problem.share.c if problem.moves else 0))
     shares, constant = after.shares, 1.0 if levels else 0.0

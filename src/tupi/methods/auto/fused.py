@@ -185,8 +185,8 @@ class Fused:
     limits : Limits, optional
         For values in the units of the predictions: how far from these and from the labels anything is said to be.
     for_views : float, optional
-        For values: the log odds by which labels speak for hypotheses whose views explain something beyond the
-        predictions, against the same hypotheses whose views explain nothing.
+        For more than two values: the log odds by which labels speak for hypotheses whose views explain something
+        beyond the predictions, against the same hypotheses whose views explain nothing.
     """
 
     kernels: Kernels

@@ -62,6 +62,7 @@ def grown(base: LabelFree, home: Memory, f: Array, ranked: bool) -> LabelFree:
     assert base.near is not None
     assert base.graph is not None
     order = content_order(home, f)
+    scores = home.dealt(f) if base.scored else None
     f = normal_scores(f) if ranked else f
     new, views = places(home.after(base.home.n), base.space, base.views is not None)
     near = [*base.near, *new]
@@ -71,5 +72,5 @@ def grown(base: LabelFree, home: Memory, f: Array, ranked: bool) -> LabelFree:
         order=order,
         near=near,
         views=None if base.views is None or views is None else [*base.views, *views],
-        **averages_of(home, home.dealt(f), near, len(base.graph.sizes), (base.graph, base.n_placed))._asdict(),
+        **averages_of(home, home.dealt(f), near, len(base.graph.sizes), scores, (base.graph, base.n_placed))._asdict(),
     )

@@ -27,13 +27,13 @@ from tupi.judging.evidence import LEAST_CONFIRMED, Gain
 FULL_COST = 40
 EXPECTED, EXPECTED_SD = 1.0, 0.25  # arctanh of the correlation of labels with predictions that did not see them
 MOST = 1.5  # in some problems any arctanh from 0 to this is as likely
-# Up to the first of these probabilities of a gain predictions come back unchanged, and from the second on new ones do.
+# From the first of these probabilities of a gain on the share of new predictions rises evenly to 1 at the second.
 LEAST, ENOUGH = 0.4, 0.8
 # The same for the label-free answer, which no label has taught and which views speak for already.
 LEAST_OF_FREE, ENOUGH_OF_FREE = 0.2, 0.6
-# Below, nothing changes where less than usual is wrong, and from how many labels on: fewer measure a gain so badly that
-# a low probability says less, in proportion.
-LEAST_OF_STRONG, MANY_LABELS = 0.5, 100
+# Below this probability a share is not simply the probability, and from how many labels on: fewer measure a gain so
+# badly that a low probability says less, in proportion.
+LEAST_IN_DOUBT, MANY_LABELS = 0.5, 100
 LEAST_UNRELATED = 0.95  # below, nothing changes where no view depends on the predictions: only labels speak for a gain
 # Unless predictions are weak, and labels speak for the views: up to the first of these products of both probabilities
 # nothing changes all the same, and from the second on new predictions come back.
@@ -275,10 +275,11 @@ def _of_unrelated(probability: float, views: float | None) -> float:
 def weight_of(probability: float, promise: float, wrong: float, size: float, views: float | None = None) -> float:
     """Return the share of the new predictions in what comes back.
 
-    It is 0 up to a probability of a gain of `LEAST`, and rises evenly from there to 1 at `ENOUGH`. A predictor of which
-    less than `USUALLY_WRONG` is wrong has more to lose: there the share is the probability, or 0 where that is too low.
-    A mean of two good predictions is seldom worse than both, so that some of the new ones is worth taking in doubt. But
-    a few labels teach little: the share is less by the ratio of both with ten labels, and hardly less with fifty.
+    It is the probability of a gain, or 0 where that is too low. A mean of two good predictions is seldom worse than
+    both, so that some of the new ones is worth taking in doubt. From a probability of `LEAST` on the share also rises
+    evenly to 1 at `ENOUGH`, and the larger of both counts. A predictor of which less than `USUALLY_WRONG` is wrong has
+    more to lose: there the share is the probability at most. And a few labels teach little: it is less by the ratio of
+    both with ten labels, and hardly less with fifty.
 
     Parameters
     ----------
@@ -292,16 +293,19 @@ def weight_of(probability: float, promise: float, wrong: float, size: float, vie
     """
     if promise == 0 and probability < LEAST_UNRELATED:
         return 0.0 if wrong < USUALLY_WRONG else _of_unrelated(probability, views)
-    weak = rising(probability, LEAST, ENOUGH)
+    weak = max(_in_doubt(probability, size), rising(probability, LEAST, ENOUGH))
     return weak if wrong >= USUALLY_WRONG else _of_strong(probability, wrong, size, views)
+
+
+def _in_doubt(probability: float, size: float) -> float:
+    """Return the probability of a gain, or 0 where that is too low for so many labels."""
+    return probability if probability >= LEAST_IN_DOUBT * min(1.0, size / MANY_LABELS) else 0.0
 
 
 def _of_strong(probability: float, wrong: float, size: float, views: float | None) -> float:
     """Return the share where less than usual is wrong."""
-    if probability < LEAST_OF_STRONG * min(1.0, size / MANY_LABELS):
-        return 0.0
     known = 1.0 if views is None else views
-    return known * probability * (wrong / USUALLY_WRONG) ** min(FEW_LABELS / size, 1.0)
+    return known * _in_doubt(probability, size) * (wrong / USUALLY_WRONG) ** min(FEW_LABELS / size, 1.0)
 
 
 def rising(probability: float, least: float, enough: float) -> float:

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -51,9 +52,7 @@ LEAST_REST = 0.02  # of the labels' variance
 SLOPE_VARIANCE, LEAST_SLOPE_VARIANCE = 0.05, 0.02  # of b, in b squared and besides: it is not known exactly
 # Families, as shares of what they explain: of each kernel of the graph, each column, and each pair of a linear and a
 # smooth kernel of related views and of the rest.
-ONE_WIDTH, ITS_COLUMNS = 0.25, 0.05
-BOTH_WIDTHS = 0.135
-OF_VIEWS, OF_REST = 0.018, 0.0025
+ONE_WIDTH, ITS_COLUMNS, BOTH_WIDTHS, OF_VIEWS, OF_REST = 0.25, 0.05, 0.135, 0.018, 0.0025
 LINEAR = (1.0, 0.6)  # of what the views' own columns explain, the share of the linear kernel
 REST_OF_VIEWS = 0.4  # by so much less is expected of unrelated views than of related ones
 LEAST_TRUST = 0.05  # share of their variance that smoothed columns keep where the sign says that nothing is error
@@ -140,8 +139,8 @@ class Hypotheses:
         each = np.column_stack([self.slopes, self.heights, self.shifts, rest]).round(9)
         first, which = np.unique(each, axis=0, return_index=True, return_inverse=True)[1:]
         logs = np.array([logsumexp(self.logs[which.ravel() == k]) for k in range(len(first))])
-        plain, heights, shifts = (one[first] for one in (self.plain, self.heights, self.shifts))
-        return Hypotheses(self.slopes[first], unsure[first], rest[first], logs, plain, heights, shifts)
+        made = Hypotheses(self.slopes, unsure, rest, self.logs, self.plain, self.heights, self.shifts)[first]
+        return replace(made, logs=logs)
 
     def standing(self, most: int | None = None) -> Positions:
         """Return the positions of the likeliest ones, as far as they count for anything."""
@@ -181,11 +180,6 @@ class AtLabels(NamedTuple):
         shared = self.shared[:, some][:, :, some]
         subsets = [X[some] for X in self.subsets]
         return AtLabels(self.columns[:, some], shared, self.fixed[square], self.sure[some], self.z[some], subsets)
-
-    @property
-    def sizes(self) -> Array:
-        """Mean variances of the columns and of the other kernels, which are one."""
-        return np.append(np.mean(self.columns**2, axis=1), np.ones(len(self.shared)))
 
     def mean(self, slopes: Array, height: float = 0.0) -> Array:
         """Return the mean function of a hypothesis."""
@@ -231,6 +225,7 @@ def hypotheses(
     related: bool,
     rest: bool,
     lines: Sequence[tuple[float, float]] | None = None,
+    of_f: Sequence[float] = (1.0,),
 ) -> Hypotheses:
     """Return all hypotheses before any label.
 
@@ -247,13 +242,15 @@ def hypotheses(
     lines : sequence of tuple, optional
         For values in the units of the predictions: slope and height by which the label-free answer, and f, both with
         mean 0 and deviation 1 over all items, would be the labels themselves.
+    of_f : sequence of float
+        How likely labels follow f in the form of each of the last columns, which are all f itself.
     """
     q, m = columns.shape
     size = np.array([*np.mean(columns**2, axis=1), *np.ones(tables + 2 * related + 2 * rest)])
 
     def family(graph: tuple[float, ...], of_columns: float, views: float, others: float, linear: float) -> Array:
-        smoothed = [of_columns * (trust + LEAST_TRUST)] * max(q - 3, 0)
-        v = [0.0, of_columns, *smoothed, 0.0][:q]
+        smoothed = [of_columns * (trust + LEAST_TRUST)] * max(q - 2 - len(of_f), 0)
+        v = [0.0, of_columns, *smoothed, *[0.0] * len(of_f)][:q]
         v += graph[:tables]
         v += [2 * views * linear, 2 * views * (1 - linear)] * related
         v += [2 * others * linear, 2 * others * (1 - linear)] * rest
@@ -268,19 +265,19 @@ def hypotheses(
     expected = expected_of_columns(trust) * (m >= LEAST_LABELS) if tables else 1.0
     found = []
     for number, explains in enumerate([*among_alike, *plain]):
-        of_f = number >= len(among_alike)
-        likely = expected / len(plain) if of_f else (1 - expected) / len(among_alike)
-        if not likely:
-            continue
-        column = q - 1 if of_f else 0
-        explained = list(zip(EXPLAINED_BY_COLUMNS if of_f else EXPLAINED, HOW_LIKELY, strict=True))
-        for mean in _means(columns[column], of_f, None if lines is None else lines[of_f]):
-            for share, expected_share in explained[:-1] if of_f and m < FEW else explained:
+        is_plain = number >= len(among_alike)
+        likely = expected / len(plain) if is_plain else (1 - expected) / len(among_alike)
+        followed = list(enumerate(of_f, q - len(of_f))) if is_plain else [(0, 1.0)]
+        explained = list(zip(EXPLAINED_BY_COLUMNS if is_plain else EXPLAINED, HOW_LIKELY, strict=True))
+        explained = explained[:-1] if is_plain and m < FEW else explained
+        for column, in_this_form in followed if likely else []:
+            means = _means(columns[column], is_plain, None if lines is None else lines[is_plain])
+            for mean, (share, expected_share) in product(means if in_this_form else [], explained):
                 slopes, v = np.zeros(q), share * mean.rest * explains
                 slopes[column] = mean.slope
                 v[column] += mean.unsure
-                before = np.log(likely * mean.chance * expected_share)
-                found.append((slopes, v, (1 - share) * mean.rest, before, of_f, mean.height, mean.shift))
+                before = np.log(likely * in_this_form * mean.chance * expected_share)
+                found.append((slopes, v, (1 - share) * mean.rest, before, is_plain, mean.height, mean.shift))
     return Hypotheses(*map(np.array, zip(*found, strict=True)))
 
 
@@ -346,7 +343,8 @@ def averaged(
     """
     m = len(known.z)
     weighing = known.among(evenly(m, CHOOSING_LABELS)) if m > CHOOSING_LABELS else known
-    nothing = float(logsumexp([log for log, _, _ in weighing.told(tried.of_nothing(known.sizes))]))
+    size = np.append(np.mean(known.columns**2, axis=1), np.ones(len(known.shared)))
+    nothing = float(logsumexp([log for log, _, _ in weighing.told(tried.of_nothing(size))]))
     if m > MOST_TRIED:  # with some of the labels, to save time
         logs = np.array([log for log, _, _ in known.among(evenly(m, MOST_TRIED)).told(tried)])
         tried = tried[np.flatnonzero(logs > logs.max() - HOPELESS)]

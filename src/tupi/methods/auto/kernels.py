@@ -256,7 +256,10 @@ def _columns_of(near: Near, tables: list[GraphKernel]) -> NDArray[np.float32]:
 
 
 def kernels(problem: LabelFree, labelled: Features, with_f: bool = False) -> Kernels:
-    """Return the kernels to the given items; if asked for, with a last column that is f itself, of no known prior."""
+    """Return the kernels to the given items; if asked for, with last columns that are f itself, of no known prior.
+
+    For rankings, scores as they came are the last but one, and normal scores the last.
+    """
     trust = np.log(1 - problem.share.c + LEAST_TRUST)
     log_prior = [LOG_PRIOR + (trust if k > 1 else 0.0) for k in range(problem.columns.shape[1])]
     log_prior.extend([LOG_PRIOR] * len(problem.tables))
@@ -269,6 +272,7 @@ def kernels(problem: LabelFree, labelled: Features, with_f: bool = False) -> Ker
     sd = np.full(len(log_prior), PRIOR_SD)
     if problem.layout.rest:
         sd[-2:] = SD_REST
-    columns = [problem.columns, problem.unit(problem.only(0))[:, None]] if with_f else [problem.columns]
+    of_f = [problem.only(len(problem.moments[0]) - 2), problem.only(0)] if problem.scored else [problem.only(0)]
+    columns = [problem.columns, *(problem.unit(one)[:, None] for one in of_f)] if with_f else [problem.columns]
     found = Kernels(labelled, np.concatenate(columns, axis=1), [], scales, widths, LogPrior(np.array(log_prior), sd))
     return with_tables(found, problem.tables)

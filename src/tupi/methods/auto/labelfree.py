@@ -1,7 +1,8 @@
 """The answer without labels, as a function of an item: averages over alike items, shrunk towards f.
 
 Each item has a few base columns: f, its average over alike items, and f under low passes of the anchor graph
-(`tupi.embedding.anchors`). Whatever is made of them is linear, so that means and deviations over all items follow from
+(`tupi.embedding.anchors`). For rankings f are normal scores, and the scores as they came are one more column, which
+only labels make use of. Whatever is made of them is linear, so that means and deviations over all items follow from
 one small table of moments.
 """
 
@@ -29,6 +30,7 @@ KERNEL_STRENGTHS = (10.0, 100.0)  # of the graph's kernels
 LABEL_FREE = "label-free"  # under which name `Prepared` keeps the answer, see `tupi.methods.auto.auto.label_free_of`
 TYPICAL = 2000  # items that say how far apart items are
 SINGLE = 20_000  # items from which on columns are kept in single precision
+FARTHEST = 4.0  # deviations from the mean, beyond which scores as they came say no more than that
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
 
@@ -59,6 +61,11 @@ def based(rows: Rows, near: Near, f: Array, average: Array, *, passes: list[Arra
     for c, table in zip(STRENGTHS, passes, strict=True):
         found.append(np.where(near.alone[:, None], f, f / (1 + c) + near.gather(table)))
     return np.stack(found, axis=2)
+
+
+def beside(rows: Rows, base: Array, scores: Array) -> Array:
+    """Return base columns and scores as they came, those far from all others a little nearer."""
+    return np.concatenate([base, np.clip(scores, -FARTHEST, FARTHEST)[:, :, None]], axis=2)
 
 
 def moments(rows: Rows, base: Array) -> Array:
@@ -98,7 +105,7 @@ class LabelFree:
     graph : AnchorGraph or None
         Sums over the items that were there when the anchors were placed.
     base : kept arrays of shape (items, c, k)
-        Base columns, see `based`; f alone if no view is related.
+        Base columns, see `based`; f alone if no view is related. For rankings scores as they came are the last.
     moments : ndarray of shape (c, k + 1, k + 1)
         Means of products of [1, base columns] over all items.
     share : SignalShare
@@ -118,6 +125,8 @@ class LabelFree:
     views : kept lists of ndarray, or None
         The views as the process sees them, for labels that are still to come: to read them again takes long. None where
         that takes more memory than is to spare.
+    scored : bool
+        Whether scores as they came are the last base column.
     """
 
     home: Home
@@ -137,6 +146,7 @@ class LabelFree:
     n_placed: int = 0
     sizes: Array | None = None
     views: Kept | None = None
+    scored: bool = False
 
     @property
     def moves(self) -> bool:
@@ -261,6 +271,7 @@ def label_free(
         Bytes that views may take which are kept as the process sees them.
     """
     progress("Testing which views depend on the predictions")
+    scores = home.dealt(f) if ranked else None
     f, order, sample, found, columns, present = view_relations(home, given, f, ranked)
     initial = home.dealt(f)
     related = tuple(found.related)
@@ -269,10 +280,13 @@ def label_free(
     keep = layout.size * len(f) <= spare
     if not related:
         base = home.dealt(f[:, :, None])
+        base = base if scores is None else home.each(beside, base, scores)
         sums = home.summed(moments, base) / len(f)
         views = home.each(laid_out, layout=layout) if keep else None
         nothing = SignalShare(1.0, 0.0)
-        return LabelFree(home, order, found, layout, None, None, None, base, sums, nothing, [], sample, views=views)
+        return LabelFree(
+            home, order, found, layout, None, None, None, base, sums, nothing, [], sample, views=views, scored=ranked
+        )
     if must_compile(find_nearest, progress):
         compile_all(layout.single)
     progress("Placing anchors")
@@ -280,7 +294,7 @@ def label_free(
     space, points = make_space(layout, drawn, home.complete(related), len(f))
     near, views = places(home, space, keep)
     progress("Averaging over alike items")
-    alike = averages_of(home, initial, near, len(space.anchors.columns))
+    alike = averages_of(home, initial, near, len(space.anchors.columns), scores)
     progress("Leaving out views in turn")
     # In the order of f: what is picked among them is spread evenly over f, and tells more of it than random ones do.
     spread = np.argsort(np.argsort(order)[sample])
@@ -303,6 +317,7 @@ def label_free(
         by_view=by_view,
         sample=sample,
         views=views,
+        scored=ranked,
         **alike._asdict(),
     )
 
@@ -320,9 +335,9 @@ class Averages(NamedTuple):
 
 
 def averages_of(
-    home: Home, initial: Kept, near: Kept, a: int, before: tuple[AnchorGraph, int] | None = None
+    home: Home, initial: Kept, near: Kept, a: int, scores: Kept | None, before: tuple[AnchorGraph, int] | None = None
 ) -> Averages:
-    """Return averages over alike items, and all that is made of them, given Z for a anchors.
+    """Return averages over alike items, and all that is made of them, given Z for a anchors, and scores as they came.
 
     Low passes and kernels may take the graph of most of the items, and their number, for that of all: another one takes
     long.
@@ -335,5 +350,6 @@ def averages_of(
     graph, m = before or (AnchorGraph.of(sizes, home.summed(shared, near, a=a)), home.n)
     passes = list(in_order(partial(graph.low_pass, sums[:, 1:] * (m / home.n)), STRENGTHS))
     base = home.each(based, near, initial, average, passes=passes)
+    base = base if scores is None else home.each(beside, base, scores)
     table = home.summed(moments, base) / home.n
     return Averages(graph, m, sizes, base, table, again / np.maximum(sizes, FAINT)[:, None], passes)

@@ -29,7 +29,7 @@ from tupi.methods.auto.fused import Fused, answered, answered_again, deviations,
 from tupi.methods.auto.guard import Blend
 from tupi.methods.auto.items import Layout, Scale, Space, near_and_reach, normal_scores, of_one
 from tupi.methods.auto.kernels import with_tables
-from tupi.methods.auto.labelfree import KERNEL_STRENGTHS, LabelFree, based, based_on
+from tupi.methods.auto.labelfree import KERNEL_STRENGTHS, LabelFree, based, based_on, beside
 from tupi.methods.auto.process import LeftOut, labelled_model, posterior
 from tupi.methods.auto.surer import without_labels
 from tupi.methods.base import familiarity, usual_distance
@@ -172,6 +172,8 @@ class AutoModel:
         What the labels made of the problem; after loading without what `fused` computes again.
     units : Units or None
         With labels: their units.
+    scored : bool
+        Whether scores as they came are the last base column; not in files of earlier versions.
     """
 
     known: Known
@@ -186,6 +188,7 @@ class AutoModel:
     graph: AnchorGraph | None = None
     stored: Fused | None = None
     units: Units | None = None
+    scored: bool = False
 
     def __post_init__(self) -> None:
         """Complain about parts that do not belong together, as in a file that somebody changed.
@@ -291,6 +294,8 @@ class AutoModel:
             average = home.each(recalled, near, initial, averages=self.averages)
             base = list(home.each(based, near, initial, average, passes=self.passes))
             kept = [near]
+        if self.scored:
+            base = list(home.each(beside, base, home.dealt(f)))
         answers = None
         if self.fused is not None:
             common = {"fused": self.fused, "variances": sure}
@@ -344,7 +349,7 @@ def model_of(
     if scale.task == "ranking":
         curve = Curve.of(f[:, 0], normal_scores(f)[:, 0])
     tables = base.layout, base.space, base.averages, base.passes
-    model = AutoModel(known, replace(scale, groups=None), curve, *tables, (reach, size), mixture)
+    model = AutoModel(known, replace(scale, groups=None), curve, *tables, (reach, size), mixture, scored=base.scored)
     if answer is None:
         return model
     fused = replace(

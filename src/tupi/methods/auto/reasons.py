@@ -29,7 +29,7 @@ from tupi.methods.auto.fused import answered
 from tupi.methods.auto.guard import Blend
 from tupi.methods.auto.items import Scale, near_and_reach, standardised, view_rows
 from tupi.methods.auto.kernels import Features, pick_features
-from tupi.methods.auto.labelfree import LabelFree, based, with_one
+from tupi.methods.auto.labelfree import LabelFree, based, beside, with_one
 from tupi.methods.auto.model import Mixture
 from tupi.methods.auto.process import JITTER
 from tupi.methods.base import Moved
@@ -159,6 +159,8 @@ class Explanation:
             near.numbers[-1], near.weights[-1] = whole.near.numbers[0], whole.near.weights[0]
             average = self._averages(whole, near, initial)
             columns, kept = based(rows, near, initial, average, passes=base.passes), [near]
+        if base.scored:
+            columns = beside(rows, columns, np.repeat(whole.base[:, :, -1], len(rows.present), axis=0))
         familiar = np.ones(len(columns))
         if self.answer is None:
             said = [mixture(columns, None, familiar)] * 2
