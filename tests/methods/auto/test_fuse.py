@@ -281,7 +281,7 @@ def test_a_truth_that_is_linear_in_scores_and_views_is_found(monkeypatch):
         monkeypatch.setattr(fitting, "AS_THEY_CAME", likely)
         after = fuse(tupi.Values(np.arange(40), truth[:40]), scores, {"view": view}).predictions
         found.append(pairwise_accuracy(after[40:], truth[40:]))
-    assert found[0] > 0.97
+    assert found[0] > 0.96
     assert found[0] > found[1] + 0.02
 
 
