@@ -39,7 +39,7 @@ LEAST_UNRELATED = 0.95  # below, nothing changes where no view depends on the pr
 # nothing changes all the same, and from the second on new predictions come back.
 LEAST_OF_VIEWS, ENOUGH_OF_VIEWS = 0.6, 0.8
 # Log odds, before any label, that views explain something beyond the predictions, by what they promise.
-FOR_VIEWS = {1.0: np.inf, 0.5: 1.0, 0.0: 0.0}
+FOR_VIEWS = {1.0: 50.0, 0.5: 1.0, 0.0: 0.0}
 WIDER = 5.0  # than elsewhere is what is expected there: views that only labels can connect gain nothing, or a lot
 # For squared errors and probabilities of classes: the share of new predictions that is expected before any label where
 # views promise all of the usual gain, half of it or none; as how many labels that counts; and the share below which
