@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
+from scipy.special import logit
 from scipy.stats import norm
 
 from tupi.judging.evidence import LEAST_CONFIRMED, Gain, mean_gain, pair_gain
@@ -11,9 +12,9 @@ from tupi.methods.auto.guard import (
     Blend,
     blend_of,
     confirmation,
+    odds_of_views,
     probability_of_gain,
     share_of_new,
-    speaks_for_views,
     weight_of,
     wrong_before,
 )
@@ -191,33 +192,30 @@ def test_where_views_promise_nothing_a_gain_must_be_nearly_certain():
 
 def test_labels_may_speak_for_views_that_promise_nothing():
     """A weak predictor then changes, by the product of both probabilities; a strong one needs a certain gain."""
-    found = [weight_of(0.8, 0.0, 0.3, 50, views) for views in (None, 0.5, 0.75, 0.875, 1.0)]
-    assert found == pytest.approx([0.0, 0.0, 0.0, 0.5, 1.0])
-    assert weight_of(0.949, 0.0, 0.24, 50, 1.0) == 0.0
+    views = [None, *logit([0.5, 0.75, 0.875, 1.0])]
+    assert [weight_of(0.8, 0.0, 0.3, 50, one) for one in views] == pytest.approx([0.0, 0.0, 0.0, 0.5, 1.0])
+    assert weight_of(0.949, 0.0, 0.24, 50, np.inf) == 0.0
     errors = np.array([1.0, -0.5, 0.8, -1.2, 0.3])
     usual = share_of_new(errors, 0.5 * errors, 0.5, 0.8)
-    found = [share_of_new(errors, 0.5 * errors, 0.0, 0.8, views=views) for views in (None, 0.75, 0.875, 1.0)]
-    assert found == pytest.approx([0.0, 0.0, 0.5 * usual, usual])
+    found = [share_of_new(errors, 0.5 * errors, 0.0, 0.8, views=one) for one in views]
+    assert found == pytest.approx([0.0, 0.0, 0.0, 0.5 * usual, usual])
 
 
 def test_a_strong_predictor_and_values_change_as_far_as_labels_speak_for_views():
+    errors = np.array([1.0, -0.5, 0.8, -1.2, 0.3])
     for promise in (0.5, 1.0):
-        assert weight_of(0.9, promise, 0.1, 50, 0.6) == pytest.approx(0.6 * weight_of(0.9, promise, 0.1, 50))
-        assert weight_of(0.9, promise, 0.3, 50, 0.6) == 1.0
-        errors = np.array([1.0, -0.5, 0.8, -1.2, 0.3])
-        whole, part = (share_of_new(errors, 0.5 * errors, promise, 0.9, views=views) for views in (None, 0.6))
+        assert weight_of(0.9, promise, 0.1, 50, 2.0) == pytest.approx(0.5 * weight_of(0.9, promise, 0.1, 50))
+        assert weight_of(0.9, promise, 0.3, 50, -9.0) == 1.0
+        whole, part = (share_of_new(errors, 0.5 * errors, promise, 0.9, views=views) for views in (None, logit(0.6)))
         assert part == pytest.approx(0.6 * whole)
-        assert share_of_new(errors, 0.5 * errors, promise, 0.9, views=0.01) == 0.0  # less than a tenth is nothing
+        assert share_of_new(errors, 0.5 * errors, promise, 0.9, views=-9.0) == 0.0  # less than a tenth is nothing
 
 
 def test_how_likely_views_explain_something():
     """As likely as not before any label if they promise nothing, and certainly if they move predictions without one."""
-    assert [speaks_for_views(0.0, promise) for promise in (0.0, 0.5, 1.0)] == pytest.approx(
-        [0.5, 0.731059, 1.0], abs=1e-6
-    )
-    assert speaks_for_views(-2.0, 0.5) == pytest.approx(1 / (1 + np.e))
-    assert speaks_for_views(-50.0, 1.0) == 1.0
-    assert speaks_for_views(None, 0.5) is None
+    assert [odds_of_views(0.0, promise) for promise in (0.0, 0.5, 1.0)] == [0.0, 1.0, 50.0]
+    assert odds_of_views(-2.0, 0.5) == -1.0
+    assert odds_of_views(None, 0.5) is None
 
 
 def test_labels_that_speak_for_views_are_likelier_to_belong_to_the_items():

@@ -28,10 +28,10 @@ from tupi.methods.auto.guard import (
     Doubt,
     blend_of,
     confirmation,
+    odds_of_views,
     probability_of_gain,
     rising,
     share_of_new,
-    speaks_for_views,
     weight_of,
     wrong_before,
 )
@@ -156,8 +156,8 @@ class Answer(ABC):
 
     @property
     def views(self) -> float | None:
-        """The probability that views explain something beyond the predictions; None where nothing tells."""
-        return speaks_for_views(self.fused.for_views, self.problem.promise)
+        """The log odds that views explain something beyond the predictions; None where nothing tells."""
+        return odds_of_views(self.fused.for_views, self.problem.promise)
 
     @property
     def n_sure(self) -> float:

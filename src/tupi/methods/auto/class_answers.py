@@ -271,7 +271,7 @@ class BinaryAnswer(Answer):
         before, careful = (self._mended(one) for one in (self.problem.only(0), self.problem.careful))
         after = blend.of(a + b * self.fused.left_out.held_out[:, 0], before, careful)
         old, new = (np.column_stack([np.zeros(len(one)), one]) for one in (before, after))
-        return share_of_new(old, new, self.problem.promise, probability, self.values.astype(np.int64), self.views)
+        return share_of_new(old, new, self.problem.promise, probability, self.values.astype(np.int64))
 
     def agreement(self) -> tuple[float, float]:
         """Return the correlation that the area under the ROC curve speaks for; as how many values labels count."""

@@ -38,8 +38,9 @@ LEAST_UNRELATED = 0.95  # below, nothing changes where no view depends on the pr
 # Unless predictions are weak, and labels speak for the views: up to the first of these products of both probabilities
 # nothing changes all the same, and from the second on new predictions come back.
 LEAST_OF_VIEWS, ENOUGH_OF_VIEWS = 0.6, 0.8
-# Log odds, before any label, that views explain something beyond the predictions, by what they promise.
-FOR_VIEWS = {1.0: 50.0, 0.5: 1.0, 0.0: 0.0}
+# Log odds, before any label, that views explain something beyond the predictions, by what they promise; and by how much
+# less likely they do for a ranking of which less than usual is wrong.
+FOR_VIEWS, LESS_OF_STRONG = {1.0: 50.0, 0.5: 1.0, 0.0: 0.0}, 2.0
 WIDER = 5.0  # than elsewhere is what is expected there: views that only labels can connect gain nothing, or a lot
 # For squared errors and probabilities of classes: the share of new predictions that is expected before any label where
 # views promise all of the usual gain, half of it or none; as how many labels that counts; and the share below which
@@ -121,7 +122,7 @@ class Doubt:
     power : float
         To which changes of less than one are raised: with two, new predictions halfway there cost a quarter.
     of_views : float
-        Share of the log odds by which labels speak for the views that is added, see `speaks_for_views`.
+        Share of the log odds by which labels speak for the views that is added, see `odds_of_views`.
     """
 
     odds: float
@@ -218,13 +219,13 @@ def blend_of(new: float, label_free: float, confirmed: float) -> Blend:
     return Blend(confirmed * new, rest * (1 - label_free), 1 - confirmed + rest * label_free)
 
 
-def speaks_for_views(for_views: float | None, promise: float) -> float | None:
-    """Return the probability that views explain something beyond the predictions; None where nothing tells.
+def odds_of_views(for_views: float | None, promise: float) -> float | None:
+    """Return the log odds that views explain something beyond the predictions; None where nothing tells.
 
     Labels say how likely they are under hypotheses whose views do, and under the same ones whose views do not. Where
     views move the predictions already without labels, that is taken for granted.
     """
-    return None if for_views is None else float(expit(for_views + FOR_VIEWS[promise]))
+    return None if for_views is None else for_views + FOR_VIEWS[promise]
 
 
 def share_of_new(
@@ -250,10 +251,10 @@ def share_of_new(
     classes : ndarray of shape (m,), optional
         The labels, if they are classes.
     views : float, optional
-        The probability that views explain something beyond the predictions, see `speaks_for_views`. In that
-        proportion new predictions are taken.
+        The log odds that views explain something beyond the predictions, see `odds_of_views`. As likely as they do,
+        new predictions are taken.
     """
-    taken = 1.0 if views is None else views
+    taken = 1.0 if views is None else float(expit(views))
     if promise == 0 and probability < LEAST_UNRELATED:
         taken = _of_unrelated(probability, views)
     if not taken:
@@ -269,7 +270,7 @@ def share_of_new(
 
 def _of_unrelated(probability: float, views: float | None) -> float:
     """Return how much to take where no view depends on the predictions and labels alone do not make a gain certain."""
-    return 0.0 if views is None else rising(probability * views, LEAST_OF_VIEWS, ENOUGH_OF_VIEWS)
+    return 0.0 if views is None else rising(probability * expit(views), LEAST_OF_VIEWS, ENOUGH_OF_VIEWS)
 
 
 def weight_of(probability: float, promise: float, wrong: float, size: float, views: float | None = None) -> float:
@@ -278,8 +279,8 @@ def weight_of(probability: float, promise: float, wrong: float, size: float, vie
     It is the probability of a gain, or 0 where that is too low. A mean of two good predictions is seldom worse than
     both, so that some of the new ones is worth taking in doubt. From a probability of `LEAST` on the share also rises
     evenly to 1 at `ENOUGH`, and the larger of both counts. A predictor of which less than `USUALLY_WRONG` is wrong has
-    more to lose: there the share is the probability at most. And a few labels teach little: it is less by the ratio of
-    both with ten labels, and hardly less with fifty.
+    more to lose: there the share is the probability at most, times that of views which explain something. And a few
+    labels teach little: it is less by the ratio of both with ten labels, and hardly less with fifty.
 
     Parameters
     ----------
@@ -288,8 +289,7 @@ def weight_of(probability: float, promise: float, wrong: float, size: float, vie
     wrong, size : float
         The share that is wrong before, see `wrong_before`, and how many labels the new predictions were learned from.
     views : float, optional
-        The probability that views explain something beyond the predictions, see `speaks_for_views`. In that
-        proportion a strong predictor is changed.
+        The log odds that views explain something beyond the predictions, see `odds_of_views`.
     """
     if promise == 0 and probability < LEAST_UNRELATED:
         return 0.0 if wrong < USUALLY_WRONG else _of_unrelated(probability, views)
@@ -304,7 +304,7 @@ def _in_doubt(probability: float, size: float) -> float:
 
 def _of_strong(probability: float, wrong: float, size: float, views: float | None) -> float:
     """Return the share where less than usual is wrong."""
-    known = 1.0 if views is None else views
+    known = 1.0 if views is None else float(expit(views - LESS_OF_STRONG))
     return known * _in_doubt(probability, size) * (wrong / USUALLY_WRONG) ** min(FEW_LABELS / size, 1.0)
 
 
