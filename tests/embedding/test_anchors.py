@@ -196,6 +196,19 @@ def test_the_kernel_is_the_low_pass_twice_without_its_identity(c):
     np.testing.assert_allclose(kernel.scaled(3.0).table, 3 * table, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("a", [300, 1200])
+def test_a_column_is_the_same_whatever_others_are_asked_for(a):
+    """Bit by bit: what was computed for some labels stays when others come, and a fresh run must give the same."""
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(a, a)) / np.sqrt(a)
+    factor = np.asfortranarray(np.linalg.cholesky(A @ A.T + np.eye(a)), np.float32)
+    kernel = GraphKernel(factor, rng.uniform(0.5, 1.0, a).astype(np.float32), 10.0)
+    columns = (rng.random((a, 60)) * (rng.random((a, 60)) < 0.05)).astype(np.float32)
+    together = kernel.times(columns)
+    for some in (np.arange(10), np.arange(20, 33), np.array([5]), np.array([59, 3, 40])):
+        np.testing.assert_array_equal(kernel.times(columns[:, some]), together[:, some])
+
+
 def test_the_kernel_to_items_is_computed_once(monkeypatch):
     kernel, asked = GRAPH.kernel(10.0), []
     times = GraphKernel.times
