@@ -204,7 +204,9 @@ def test_labels_may_speak_for_views_that_promise_nothing():
 def test_a_strong_predictor_and_values_change_as_far_as_labels_speak_for_views():
     errors = np.array([1.0, -0.5, 0.8, -1.2, 0.3])
     for promise in (0.5, 1.0):
-        assert weight_of(0.9, promise, 0.1, 50, 2.0) == pytest.approx(0.5 * weight_of(0.9, promise, 0.1, 50))
+        for labels, even in ((5, 2.0), (10, 2.0), (50, 0.4)):  # at these log odds views speak half of the time
+            whole, part = (weight_of(0.9, promise, 0.1, labels, views) for views in (None, even))
+            assert part == pytest.approx(0.5 * whole)
         assert weight_of(0.9, promise, 0.3, 50, -9.0) == 1.0
         whole, part = (share_of_new(errors, 0.5 * errors, promise, 0.9, views=views) for views in (None, logit(0.6)))
         assert part == pytest.approx(0.6 * whole)

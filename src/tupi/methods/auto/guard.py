@@ -38,8 +38,8 @@ LEAST_UNRELATED = 0.95  # below, nothing changes where no view depends on the pr
 # Unless predictions are weak, and labels speak for the views: up to the first of these products of both probabilities
 # nothing changes all the same, and from the second on new predictions come back.
 LEAST_OF_VIEWS, ENOUGH_OF_VIEWS = 0.6, 0.8
-# Log odds, before any label, that views explain something beyond the predictions, by what they promise; and by how much
-# less likely they do for a ranking of which less than usual is wrong.
+# Log odds, before any label, that views explain something beyond the predictions, by what they promise; and how much
+# less they are for a ranking of which less than usual is wrong, with ten labels, and in proportion less with more.
 FOR_VIEWS, LESS_OF_STRONG = {1.0: 50.0, 0.5: 1.0, 0.0: 0.0}, 2.0
 WIDER = 5.0  # than elsewhere is what is expected there: views that only labels can connect gain nothing, or a lot
 # For squared errors and probabilities of classes: the share of new predictions that is expected before any label where
@@ -304,8 +304,9 @@ def _in_doubt(probability: float, size: float) -> float:
 
 def _of_strong(probability: float, wrong: float, size: float, views: float | None) -> float:
     """Return the share where less than usual is wrong."""
-    known = 1.0 if views is None else float(expit(views - LESS_OF_STRONG))
-    return known * _in_doubt(probability, size) * (wrong / USUALLY_WRONG) ** min(FEW_LABELS / size, 1.0)
+    few = min(FEW_LABELS / size, 1.0)
+    known = 1.0 if views is None else float(expit(views - LESS_OF_STRONG * few))
+    return known * _in_doubt(probability, size) * (wrong / USUALLY_WRONG) ** few
 
 
 def rising(probability: float, least: float, enough: float) -> float:
