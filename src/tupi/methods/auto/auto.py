@@ -55,7 +55,7 @@ from tupi.methods.supervised import known_items
 from tupi.runtime.computing import one_blas_thread
 from tupi.runtime.errors import InputError
 
-BYTES_OF_ANCHORS, BYTES_OF_COLUMNS = 240, 100  # that each item takes, and each of its columns of predictions
+BYTES_OF_ANCHORS, BYTES_OF_COLUMNS = 240, 120  # that each item takes, and each of its columns of predictions
 BYTES_OF_TABLES = 75  # that every two anchors take
 KEPT = 1 << 28  # bytes of views that are kept for labels still to come
 # What `python experiments/without_labels.py` prints: nothing surer is known of a change that no label has judged.
