@@ -14,6 +14,7 @@ from tupi.inputs.seen import Seen
 from tupi.inputs.tables import Encoding
 from tupi.inputs.views import Statistics
 from tupi.methods.auto.class_answers import ClassColumns, ClassMixture
+from tupi.methods.auto.clouds import Clouds
 from tupi.methods.auto.fused import Average, Fused, Limits, Process
 from tupi.methods.auto.guard import Blend
 from tupi.methods.auto.hypotheses import Hypotheses
@@ -33,6 +34,7 @@ CLASSES: tuple[Any, ...] = (
     Chances,
     ClassColumns,
     ClassMixture,
+    Clouds,
     Curve,
     Encoding,
     ExplicitModel,

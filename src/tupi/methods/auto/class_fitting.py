@@ -1,6 +1,6 @@
-"""Classes: one Gaussian process learns them, and trees are mixed in as far as labels that were left out say.
+"""Classes: one Gaussian process learns them; trees and clouds are mixed in as far as labels that were left out say.
 
-How large the share of trees is follows the rule for values, `tupi.methods.auto.fitting.with_trees`.
+How large their shares are follows the rules for values, `tupi.methods.auto.fitting.with_trees` and `with_clouds`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tupi.embedding.relevance import evenly
-from tupi.methods.auto import trees
+from tupi.methods.auto import clouds, trees
 from tupi.methods.auto.class_answers import CLASS_SHIFT, ClassAnswer, label_free_chances
 from tupi.methods.auto.fused import Fused, Process
 from tupi.methods.auto.guard import shares_by
 from tupi.methods.auto.items import Scale
-from tupi.methods.auto.kernels import Chances, Features, kernels
+from tupi.methods.auto.kernels import Chances, Features, kernels, pick_features
 from tupi.methods.auto.labelfree import LabelFree
 from tupi.methods.auto.process import CHOOSING_LABELS, FOLDS, judged_apart, labelled_model, posterior
 from tupi.methods.auto.trees import EXPECTED_OF_TREES, LEAST_FOR_TREES, LEAST_OF_TREES
@@ -40,6 +40,7 @@ def from_classes(
     chances = label_free_chances(base, scale)
     z = (np.eye(len(chances.unit))[classes] - chances.frequency) / chances.unit
     fused = with_class_trees(fit_classes(base, labelled, z, chances, weights), classes, chances)
+    fused = with_class_clouds(base, fused, classes, chances)
     return ClassAnswer(base, scale, fused, len(classes), rows, classes, chances)
 
 
@@ -98,17 +99,59 @@ def with_class_trees(fused: Fused, classes: Positions, chances: Chances) -> Fuse
     # Without its only label a class is as it is without labels, for trees as for the process.
     told = members.sum(axis=0) - members > 0
     forests = np.where(told, trees.left_out(columns, sizes, fold, classes, len(unit)) - level, process)
-    errors = np.array([members - chances.frequency - unit * one for one in (process, forests)]) / np.linalg.norm(unit)
-    each = np.einsum("aic,bic->abi", errors, errors)
-    total = each.sum(axis=2)
-    share = float(shares_by(total, m, EXPECTED_OF_TREES)[1])
+    share, mixed = _mixed(process, forests, members, chances, EXPECTED_OF_TREES)
     if share < LEAST_OF_TREES:
         return fused
-    own = shares_by(total[:, :, None] - each, m - 1, EXPECTED_OF_TREES)[1][:, None]
     forest = trees.grow(columns, sizes, classes=classes, n_classes=len(unit))
     return replace(
         fused,
-        left_out=replace(fused.left_out, held_out=process + own * (forests - process)),
+        left_out=replace(fused.left_out, held_out=mixed),
         forest=replace(forest, values=forest.values - level),
         forest_share=share,
     )
+
+
+def with_class_clouds(base: LabelFree, fused: Fused, classes: Positions, chances: Chances) -> Fused:
+    """Return what is said of classes, and of labels left out, combined with a cloud for each class that was labelled.
+
+    Parameters
+    ----------
+    base : LabelFree
+        The problem without labels.
+    fused, classes, chances
+        See `with_class_trees`.
+    """
+    there, which = np.unique(classes, return_inverse=True)
+    if not clouds.repeat(which) or not fused.labelled.views or fused.weights is not None:
+        return fused
+    members, prior = np.eye(len(chances.unit))[classes], clouds.prior_share(which)
+    values = (np.eye(len(chances.unit))[there] - chances.frequency) / chances.unit
+    world = clouds.world_of(fused.seen_by_trees(pick_features(base, base.evenly(clouds.LOOKED_AT)), False))
+    labelled = fused.seen_by_trees(fused.labelled, False)
+    said, far = clouds.left_out(world, labelled, which, values)
+    before = fused.left_out.held_out
+    share, mixed = _mixed(before, said + (1 - far[:, None]) * before, members, chances, *prior)
+    if share < clouds.LEAST_OF_CLOUDS:
+        return fused
+    return replace(
+        fused,
+        left_out=replace(fused.left_out, held_out=mixed),
+        clouds=clouds.found(world, labelled, which, values),
+        clouds_share=share,
+    )
+
+
+def _mixed(
+    first: Array, second: Array, members: Array, chances: Chances, expected: float, weight: float = 1.0
+) -> tuple[float, Array]:
+    """Return the share of the second of two predictions of labels left out, and both together.
+
+    Each label meets shares that all others chose. What is expected of the shares is as in
+    `tupi.methods.auto.guard.mean_shares`, and ``members`` tells the class of each label.
+    """
+    unit, m = chances.unit, len(members)
+    errors = np.array([members - chances.frequency - unit * one for one in (first, second)]) / np.linalg.norm(unit)
+    each = np.einsum("aic,bic->abi", errors, errors)
+    total = each.sum(axis=2)
+    own = shares_by(total[:, :, None] - each, m - 1, expected, weight)[1][:, None]
+    return float(shares_by(total, m, expected, weight)[1]), first + own * (second - first)

@@ -22,7 +22,7 @@ from scipy.special import ndtri
 from tupi.embedding.relevance import evenly, normal_quantiles
 from tupi.inputs.groups import relative_labels
 from tupi.inputs.labels import Labels, Pairs
-from tupi.methods.auto import trees
+from tupi.methods.auto import clouds, trees
 from tupi.methods.auto.answers import Answer, RankingAnswer, RegressionAnswer
 from tupi.methods.auto.class_answers import BinaryAnswer
 from tupi.methods.auto.class_fitting import from_classes
@@ -84,6 +84,7 @@ def fitted(base: LabelFree, labels: Labels, scale: Scale) -> Answer:
             best = likely, z, fused
     assert best is not None
     fused = with_trees(best[2], best[1], scale.task != "regression", base.moves)
+    fused = with_clouds(base, fused, best[1])
     if lines is not None:
         fused = replace(fused, limits=limits_of(base, best[1], lines[1]))
     if scale.task == "ranking":
@@ -280,6 +281,40 @@ def with_trees(fused: Fused, z: Array, ranked: bool = False, with_answer: bool =
         plain_share=(1 - share) * fused.plain_share,
         forest=trees.grow(columns, z),
         forest_share=share,
+    )
+
+
+def with_clouds(base: LabelFree, fused: Fused, z: Array) -> Fused:
+    """Return predictions, all and left-out ones, combined with those of clouds, if labels repeat.
+
+    Parameters
+    ----------
+    base : LabelFree
+        The problem without labels.
+    fused : Fused
+        What values made of all hypotheses, and of trees.
+    z : ndarray of shape (m,)
+        The labels.
+    """
+    values, which = np.unique(z, return_inverse=True)
+    apart = fused.weights is not None or fused.groups is not None
+    if apart or not clouds.repeat(which) or not fused.labelled.views:
+        return fused
+    prior = clouds.prior_share(which)
+    world = clouds.world_of(fused.seen_by_trees(pick_features(base, base.evenly(clouds.LOOKED_AT)), False))
+    labelled = fused.seen_by_trees(fused.labelled, False)
+    said, far = clouds.left_out(world, labelled, which, values[:, None])
+    before, each = fused.left_out, far[:, None]
+    twice = said + (1 - each) * before.twice
+    judged = before, LeftOut(said + (1 - each) * before.held_out, twice - twice.T, twice)
+    share = float(mean_shares(np.array([z - one.held_out[:, 0] for one in judged]), *prior)[1])
+    if share < clouds.LEAST_OF_CLOUDS:
+        return fused
+    return replace(
+        fused,
+        left_out=combined_left_out(judged, z, *prior),
+        clouds=clouds.found(world, labelled, which, values[:, None]),
+        clouds_share=share,
     )
 
 

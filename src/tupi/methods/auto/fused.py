@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tupi.blocks.home import Rows, reads_views
 from tupi.embedding.anchors import Near
+from tupi.methods.auto.clouds import Clouds
 from tupi.methods.auto.hypotheses import Hypotheses
 from tupi.methods.auto.items import Layout
 from tupi.methods.auto.kernels import Chances, Features, Kernels, Linear, features_of, line_of
@@ -176,6 +177,10 @@ class Fused:
         Trees, which look at the columns that `seen_by_trees` returns.
     forest_share : float
         Its share.
+    clouds : Clouds or None
+        Clouds of items around labels that repeat, which look at the same columns.
+    clouds_share : float
+        Their share, of items that are in one.
     groups : ndarray of shape (m,), optional
         The group of each labelled item, numbered from 0, if rankings are within groups.
     answers : Answers, optional
@@ -206,6 +211,8 @@ class Fused:
     average: Average | None = None
     limits: Limits | None = None
     for_views: float | None = None
+    clouds: Clouds | None = None
+    clouds_share: float = 0.0
 
     @property
     def labelled(self) -> Features:
@@ -260,10 +267,13 @@ class Fused:
         return said if self.limits is None else self.limits(said, items.base)
 
     def _with_trees(self, said: Array, items: Features) -> Array:
-        """Return what is said of items together with what trees say."""
+        """Return what is said of items together with what trees and clouds say."""
         if self.forest is not None:
             trees = self.forest(*self._parts(items)).reshape(said.shape)
             said += self.forest_share * self.outputs_of_trees * (trees - said)
+        if self.clouds is not None:
+            in_clouds, far = self.clouds(self.seen_by_trees(items, with_answer=False))
+            said += self.clouds_share * (in_clouds - far[:, None] * said)
         return said
 
     @property
