@@ -26,6 +26,21 @@ def make_problem_arrays(n=120, seed=0):
     return truth, scores, views
 
 
+def make_group_arrays(n=300, seed=0, groups=8):
+    """Return truth, noisy scores and views of items in groups, whose values have another order than their places."""
+    rng = np.random.default_rng(seed)
+    group = rng.integers(groups, size=n)
+    columns = 1.2 * rng.normal(size=(groups, 8))[group] + rng.normal(size=(n, 8))
+    truth = rng.permutation(groups)[group].astype(float)
+    return truth, truth + 2 * rng.normal(size=n), {"a": columns[:, :5], "b": columns[:, 5:]}
+
+
+def group_chances(scores):
+    """Return probabilities of eight classes that say what scores of `make_group_arrays` say."""
+    odds = np.exp(-0.15 * (scores[:, None] - np.arange(8)) ** 2)
+    return odds / odds.sum(axis=1, keepdims=True)
+
+
 @pytest.fixture
 def small():
     return make_problem_arrays()

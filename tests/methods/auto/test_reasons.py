@@ -10,7 +10,7 @@ import pytest
 from scipy.special import logit
 
 import tupi
-from tests.conftest import make_problem_arrays
+from tests.conftest import group_chances, make_group_arrays, make_problem_arrays
 from tupi.methods.auto import reasons
 from tupi.methods.auto.process import JITTER
 from tupi.results.report import render
@@ -150,6 +150,42 @@ def test_pulls_are_what_changes_with_a_label():
     own = result.reasons(4).neighbours.iloc[0]
     assert own["item"] == 4
     np.testing.assert_allclose(own["alike"], 1.0)
+
+
+@pytest.mark.parametrize("case", ["ranking", "regression", "classes"])
+def test_labels_that_repeat_pull_through_clouds_too(case):
+    """An item in a cloud is of its labels; of as much as that is what the others say, and so are their pulls."""
+    truth, predictions, views = make_group_arrays()
+    task, known = case, truth[:50]
+    if case == "classes":
+        task, known, predictions = "classification", known.astype(int), group_chances(predictions)
+    result = tupi.denoise(predictions, views, tupi.Values(range(50), known), task=task, guard=False)
+    explanation = result.origin.fit.moved.__self__
+    answer, fused = explanation.answer, explanation.answer.fused
+    assert fused.clouds_share > 0.3
+    assert fused.forest_share > 0
+    without = replace(answer, fused=replace(fused, clouds=None, clouds_share=0.0))
+    for item in (3, 101, 170):
+        found, target = result.reasons(item), explanation.moved(item).target
+        np.testing.assert_allclose(found.parts["amount"].sum(), found.change, atol=1e-8)
+        whole = reasons.pick_features(explanation.base, np.array([item]))
+        output = 0 if target is None else target
+        by_mean = explanation._mean(whole.base)[0, output]
+        unit = explanation._unit(answer, explanation.blend, output)
+        pulls = found.neighbours.set_index("item")["pull"]
+        np.testing.assert_allclose(pulls.sum(), unit * (fused.said(whole)[0, output] - by_mean), atol=1e-8)
+        if case != "classes":
+            np.testing.assert_allclose(pulls.sum(), found.parts["labels"].sum(), atol=1e-8)
+        others = replace(explanation, answer=without)._neighbours(item, target)
+        by_others = others[2] * unit / explanation._unit(without, explanation.blend, output)
+        chances = fused.clouds.chances(fused.seen_by_trees(whole, with_answer=False))[0]
+        for row, pull in zip(others[0], by_others, strict=True):
+            label = explanation._labels(output)[answer.rows == row][0]
+            cloud = sorted(set(known)).index(truth[row])
+            weight = chances[cloud] / np.sum(known == truth[row])
+            expected = (1 - fused.clouds_share * (1 - chances[-1])) * pull
+            expected += unit * fused.clouds_share * weight * (label - by_mean)
+            np.testing.assert_allclose(pulls[row], expected, atol=1e-8)
 
 
 def test_more_views_than_can_be_tried_in_all_orders_add_up_too(monkeypatch):

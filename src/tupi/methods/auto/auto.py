@@ -12,7 +12,8 @@ An item has a prediction f and rows of views. What comes back for it is one expl
 4. **What labels add** (`tupi.methods.auto.fitting`): values are learned under many explicit hypotheses at once
    (`tupi.methods.auto.hypotheses`), which say how far labels follow the predictions, and whether the rest is shared by
    alike items or a plain function of the views' own columns (`tupi.methods.auto.kernels`). With labels enough trees
-   (`tupi.methods.auto.trees`) have a part. Classes and comparisons are learned by one Gaussian process
+   (`tupi.methods.auto.trees`) have a part, and so have clouds of items around labels of the same value
+   (`tupi.methods.auto.clouds`). Classes and comparisons are learned by one Gaussian process
    (`tupi.methods.auto.class_fitting`, `tupi.methods.auto.comparisons`).
 5. **The guard** (`tupi.methods.auto.guard`): labels that were left out say whether they belong to the items at all, and
    how likely the new predictions are better; new predictions, label-free answer and f are blended accordingly
@@ -191,8 +192,7 @@ class Auto(Method):
             "signal_share": base.share.c,
             "weight": blend.new,
             "confirmed": confirmed,
-            "plain_share": answer.fused.plain_share,
-            "trees_share": answer.fused.forest_share,
+            **answer.fused.shares,
         }
         made = describe_labels(answer, labels, (blend, probability, confirmed), changed, self.guard, against)
 
@@ -347,11 +347,13 @@ def describe_share(base: LabelFree) -> str:
 
 def _learners(answer: Answer) -> str:
     """Return in words how much of what was learned is by what."""
-    plain, trees = (round(100 * share) for share in (answer.fused.plain_share, answer.fused.forest_share))
+    plain, trees, clouds = (round(100 * share) for share in answer.fused.shares.values())
+    plain = min(plain, 100 - trees - clouds)  # three rounded shares may be more than all
     learners = {
-        "by what alike items have in common": 100 - plain - trees,
+        "by what alike items have in common": 100 - plain - trees - clouds,
         "by a plain regression on the predictions and the columns of the views": plain,
         "by decision trees": trees,
+        "by clouds of items around labels of the same value": clouds,
     }
     *first, last = (f"{share}% {learner}" for learner, share in learners.items() if share)
     return f"{', '.join(first)} and {last}" if first else last.split("% ", 1)[1]
@@ -373,8 +375,8 @@ def describe_labels(
     kind = "labels" if isinstance(labels, Values) else "comparisons"
     given = len(labels.values) if isinstance(labels, Values) else len(labels.higher)
     used = f"{answer.n_used:,} {kind}" if answer.n_used == given else f"{answer.n_used:,} of {given:,} {kind}"
-    with_shares = answer.fused.average is not None or answer.fused.forest is not None
-    by = f": {_learners(answer)}" if with_shares else " by a Gaussian process"
+    several = answer.fused.average, answer.fused.forest, answer.fused.clouds
+    by = f": {_learners(answer)}" if any(one is not None for one in several) else " by a Gaussian process"
     said = f"New predictions were learned from {used}{by}. "
     if guard and confirmed < LEAST_CONFIRMED:  # labels that are left aside say nothing of a gain
         instead = "the answer without labels" if changed else "the initial predictions"

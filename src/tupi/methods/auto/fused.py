@@ -172,15 +172,15 @@ class Fused:
     plain : Process or None
         In results that earlier versions saved: a second process, that of the views' own columns.
     plain_share : float
-        The share of the views' own columns in all predictions.
+        The share of the views' own columns in all predictions, before clouds.
     forest : Forest or None
         Trees, which look at the columns that `seen_by_trees` returns.
     forest_share : float
-        Its share.
+        Its share, before clouds.
     clouds : Clouds or None
-        Clouds of items around labels that repeat, which look at the same columns.
+        Clouds of items around labels that repeat, which look at the same columns but for the label-free answer.
     clouds_share : float
-        Their share, of items that are in one.
+        Their share in what is said of items that are in one; in what is said of others it is less.
     groups : ndarray of shape (m,), optional
         The group of each labelled item, numbered from 0, if rankings are within groups.
     answers : Answers, optional
@@ -275,6 +275,13 @@ class Fused:
             in_clouds, far = self.clouds(self.seen_by_trees(items, with_answer=False))
             said += self.clouds_share * (in_clouds - far[:, None] * said)
         return said
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The shares of the views' own columns, of trees and of clouds in what is said of an item in a cloud."""
+        others = 1 - self.clouds_share
+        plain, trees = others * self.plain_share, others * self.forest_share
+        return {"plain_share": plain, "trees_share": trees, "clouds_share": self.clouds_share}
 
     @property
     def outputs_of_trees(self) -> NDArray[np.bool_]:

@@ -212,6 +212,9 @@ class Explanation:
             pull += share * (row * residuals if inverse is None else (row @ inverse) * residuals)
         if fused.forest is not None:
             pull += fused.forest_share * fused.outputs_of_trees[output] * self._pull_of_trees(whole, output)
+        if fused.clouds is not None:
+            far, of_clouds = self._pull_of_clouds(whole, output)
+            pull = (1 - fused.clouds_share * far) * pull + fused.clouds_share * of_clouds
         order = np.argsort(-alike, kind="stable")
         return answer.rows[order], alike[order], (pull * self._unit(answer, blend, output))[order]
 
@@ -275,6 +278,16 @@ class Explanation:
         assert fused.forest is not None
         weights = fused.forest.weights(fused.seen_by_trees(whole), fused.seen_by_trees(fused.labelled))[0]
         return weights * (self._labels(output) - self._mean(whole.base)[0, output])
+
+    def _pull_of_clouds(self, whole: Features, output: int) -> tuple[float, Array]:
+        """Return how far an item is in clouds, and each label's weight in these times what it is beyond the mean."""
+        assert self.answer is not None
+        fused, labels = self.answer.fused, self._labels(output)
+        assert fused.clouds is not None
+        values = self.answer.classes if isinstance(self.answer, ClassAnswer) else labels
+        which = np.unique(values, return_inverse=True)[1]
+        weights = fused.clouds.weights(fused.seen_by_trees(whole, with_answer=False), which)[0]
+        return float(weights.sum()), weights * (labels - self._mean(whole.base)[0, output])
 
     def _unit(self, answer: Answer, blend: Blend, output: int) -> float:
         """Return what one deviation of the labels is in the units of an explanation; of several classes, a share."""
