@@ -60,6 +60,16 @@ def test_items_without_any_view_keep_their_prediction(client):
     assert np.array_equal(found.compute()[alone], SCORES[alone])
 
 
+def test_labels_that_repeat_make_the_same_clouds(client):
+    settings = {"labels": tupi.Values(KNOWN, np.digitize(TRUTH[KNOWN], [-1, 0, 1]))}
+    expected = tupi.denoise(SCORES, VIEWS, **settings)
+    found = tupi.denoise(da.from_array(SCORES, chunks=4000), in_blocks(), client=client, **settings)
+    assert expected.params["clouds_share"] > 0.1
+    assert found.params["clouds_share"] == pytest.approx(expected.params["clouds_share"], abs=1e-8)
+    np.testing.assert_allclose(found.compute(), expected.predictions, atol=1e-8)
+    assert found.notes == expected.notes
+
+
 def in_blocks():
     return {name: da.from_array(X, chunks=(2500, -1)) for name, X in VIEWS.items()}
 

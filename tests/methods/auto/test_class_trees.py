@@ -1,4 +1,4 @@
-"""Trees beside the process that learns classes."""
+"""Trees beside the process that learns classes; clouds, which are mixed in after them, are in `test_with_clouds.py`."""
 
 from dataclasses import replace
 
@@ -59,7 +59,7 @@ def parts_of(answer):
     return z, process, held_out
 
 
-def test_what_is_said_is_a_mean_of_the_process_and_of_trees():
+def test_what_is_said_is_a_mean_of_the_process_and_of_trees(without_clouds):
     chances, truth, views = boxes()
     answer = answered(np.arange(120), chances, views, truth)
     fused, items = answer.fused, everyone(answer.problem)
@@ -71,7 +71,7 @@ def test_what_is_said_is_a_mean_of_the_process_and_of_trees():
     assert 0.3 < fused.forest_share < 1
 
 
-def test_shares_are_chosen_by_labels_that_were_left_out_and_judge_none_of_their_own():
+def test_shares_are_chosen_by_labels_that_were_left_out_and_judge_none_of_their_own(without_clouds):
     chances, truth, views = boxes()
     answer = answered(np.arange(60), chances, views, truth)
     z, process, held_out = parts_of(answer)
@@ -106,7 +106,7 @@ def with_process_alone(chances, views, truth):
     return answer.chances.frequency + answer.chances.unit * process.said(everyone(answer.problem))
 
 
-def test_a_class_without_labels_is_left_to_the_process():
+def test_a_class_without_labels_is_left_to_the_process(without_clouds):
     chances, truth, views = boxes()
     labels = np.flatnonzero(truth[:200] != 2)[:80]
     answer = answered(labels, chances, views, truth)
@@ -119,7 +119,7 @@ def test_a_class_without_labels_is_left_to_the_process():
     np.testing.assert_array_equal(answer.fused.left_out.held_out[:, 2], process.left_out.held_out[:, 2])
 
 
-def test_the_only_label_of_a_class_is_judged_as_if_there_were_none():
+def test_the_only_label_of_a_class_is_judged_as_if_there_were_none(without_clouds):
     chances, truth, views = boxes()
     one, others = np.flatnonzero(truth == 2)[0], np.flatnonzero(truth[:200] != 2)[:60]
     answer = answered(np.append(others, one), chances, views, truth)

@@ -76,10 +76,10 @@ def test_many_labels_against_the_answer_turn_it_over():
     assert np.corrcoef(found(ITEMS)[0][:, 0], F[:, 0])[0, 1] < -0.8
 
 
-def test_classes_are_fitted_around_label_free_probabilities():
+def test_classes_are_fitted_around_label_free_probabilities(without_clouds):
     """One-vs-rest: each class with its own columns, all with the same variances; the mean of their variances.
 
-    The labels are too few for trees, which `test_class_trees.py` is about.
+    The labels are too few for trees, which `test_class_trees.py` is about; `test_with_clouds.py` is about clouds.
     """
     chances, views, truth = class_problem(120)
     labels = Values(np.arange(0, 120, 4), truth[::4])
@@ -108,7 +108,7 @@ def test_classes_are_fitted_around_label_free_probabilities():
     np.testing.assert_allclose(variance, np.mean(variances, axis=0), atol=1e-4)
 
 
-def test_a_class_that_nobody_has_labelled_stays_as_it_was():
+def test_a_class_that_nobody_has_labelled_is_left_by_the_process_as_it_was(without_clouds):
     """That no label is of a class is no sign that it is rare; so it is, too, without the only label of a class."""
     chances, views, truth = class_problem(120)
     some = np.flatnonzero(truth != 2)[:9]
