@@ -81,7 +81,7 @@ def test_a_walk_counts_what_a_call_goes_through(small):
     assert "judging/metrics.py: Metric" in walk.classes
 
 
-@pytest.mark.parametrize(("name", "files", "classes"), [("auto", 30, 32), ("tupi", 24, 24)])
+@pytest.mark.parametrize(("name", "files", "classes"), [("auto", 31, 32), ("tupi", 24, 24)])
 def test_few_landmarks_lie_along_a_call(name, files, classes):
     """`docs/architecture.md` says why there are so many files and classes; more need a reason."""
     call = calls()[name]
