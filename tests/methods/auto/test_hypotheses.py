@@ -129,6 +129,24 @@ def test_the_noise_of_a_value_is_less_by_its_weight():
     np.testing.assert_allclose(more, np.diag(noise / sure - noise), atol=1e-12)
 
 
+@pytest.mark.parametrize("trust", [0.0, 0.3, 1.0])
+def test_the_more_of_a_difference_is_error_the_more_alike_items_share(trust):
+    """How likely each share is, among averages; columns alone are asked the same whatever averages tell."""
+    columns = labels(m=30)[0].columns
+    tried = hypotheses(columns, trust, 2, related=True, rest=True)
+    upward = tried.slopes.sum(axis=1) > 0
+    for plain, levels in ((False, module.EXPLAINED), (True, module.EXPLAINED_BY_COLUMNS)):
+        some = np.flatnonzero((tried.plain == plain) & upward)
+        along = np.flatnonzero(tried.slopes[some[0]])[0]
+        rest = np.maximum(1 - tried.slopes[some, along] ** 2 * columns[along].var(), module.LEAST_REST)
+        explained = 1 - tried.noise[some] / rest
+        chances = np.exp(tried.logs[some] - logsumexp(tried.logs[some]))
+        found = [chances[np.isclose(explained, level)].sum() for level in levels]
+        believed = 0.0 if plain else trust
+        expected = [(1 - believed) * one + believed / len(levels) for one in module.HOW_LIKELY]
+        np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
 def test_what_hypotheses_say():
     """Shares of what is explained, the rest and the noise make up the labels' variance."""
     known, tried = labels(m=30)

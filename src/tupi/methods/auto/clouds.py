@@ -122,7 +122,7 @@ def repeat(which: Positions) -> bool:
 def prior_share(which: Positions) -> tuple[float, float]:
     """Return the share that is expected of clouds, and as how many labels that counts."""
     few = min(1.0, (len(which) - which.max() - 1) / ENOUGH)
-    return EXPECTED_OF_CLOUDS * few, 1 / few
+    return EXPECTED_OF_CLOUDS * few, 1 / few**2
 
 
 def world_of(items: NDArray[np.floating]) -> World:

@@ -263,13 +263,14 @@ def hypotheses(
     both = family((BOTH_WIDTHS, BOTH_WIDTHS), BOTH_WIDTHS, OF_VIEWS, OF_REST, 0.5)
     among_alike = [narrow, wide, both, 0.5 * both + 0.25 * (plain[0] + plain[1])] if tables else []
     expected = expected_of_columns(trust) * (m >= LEAST_LABELS) if tables else 1.0
-    found = []
+    # If all that sets f apart from averages is error, alike items may share any part of what is true beside.
+    found, of_averages = [], [(1 - trust) * one + trust / len(HOW_LIKELY) for one in HOW_LIKELY]
     for number, explains in enumerate([*among_alike, *plain]):
         is_plain = number >= len(among_alike)
         likely = expected / len(plain) if is_plain else (1 - expected) / len(among_alike)
         followed = list(enumerate(of_f, q - len(of_f))) if is_plain else [(0, 1.0)]
-        explained = list(zip(EXPLAINED_BY_COLUMNS if is_plain else EXPLAINED, HOW_LIKELY, strict=True))
-        explained = explained[:-1] if is_plain and m < FEW else explained
+        shares = (EXPLAINED_BY_COLUMNS, HOW_LIKELY) if is_plain else (EXPLAINED, of_averages)
+        explained = list(zip(*shares, strict=True))[: -1 if is_plain and m < FEW else None]
         for column, in_this_form in followed if likely else []:
             means = _means(columns[column], is_plain, None if lines is None else lines[is_plain])
             for mean, (share, expected_share) in product(means if in_this_form else [], explained):
