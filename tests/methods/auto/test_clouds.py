@@ -5,11 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import sqrtm
-from scipy.stats import multivariate_normal
+from scipy.stats import beta, multivariate_normal, norm
 
 from tests.conftest import make_group_arrays
 from tupi.methods.auto import clouds
 from tupi.methods.auto.clouds import found, left_out, world_of
+from tupi.methods.auto.guard import TRIED
 
 TRUTH, _, VIEWS = make_group_arrays()
 COLUMNS = np.hstack(list(VIEWS.values()))
@@ -204,12 +205,12 @@ def test_whoever_is_in_a_cloud_gets_its_value_and_whoever_is_in_none_is_left_to_
 
 def test_left_out_predictions_do_not_see_their_own_label():
     world = world_of(COLUMNS)
-    said, far = left_out(world, COLUMNS[:40], WHICH, VALUES)
+    said, far = left_out(world, COLUMNS[:40], WHICH, VALUES)[:2]
     for changed in (3, 17):
         part = np.arange(40) % clouds.LEFT_OUT == changed % clouds.LEFT_OUT
         others = WHICH.copy()
         others[changed] = (WHICH[changed] + 1) % 8
-        again, how_far = left_out(world, COLUMNS[:40], others, VALUES)
+        again, how_far = left_out(world, COLUMNS[:40], others, VALUES)[:2]
         np.testing.assert_array_equal(again[part], said[part])
         np.testing.assert_array_equal(how_far[part], far[part])
         assert not np.isclose(again[~part], said[~part]).all()
@@ -222,9 +223,58 @@ def test_a_value_whose_only_label_is_left_out_is_none_of_those_that_others_have(
     which = np.append(np.where(WHICH == 3, 2, WHICH), 3)
     assert np.sum(which == 3) == 1
     rows = np.append(np.arange(40), np.flatnonzero(TRUTH[40:] == 3)[0] + 40)
-    said, far = left_out(world_of(COLUMNS), COLUMNS[rows], which, VALUES)
+    told = left_out(world_of(COLUMNS), COLUMNS[rows], which, VALUES)
     others = np.arange(41) % clouds.LEFT_OUT != 40 % clouds.LEFT_OUT
     names = np.unique(which[others], return_inverse=True)[1]
     one = found(world_of(COLUMNS), COLUMNS[rows][others], names, np.delete(VALUES, 3, axis=0))(COLUMNS[rows[[40]]])
-    np.testing.assert_allclose(said[[40]], one[0], atol=1e-12)
-    np.testing.assert_allclose(far[[40]], one[1], atol=1e-12)
+    np.testing.assert_allclose(told.said[[40]], one[0], atol=1e-12)
+    np.testing.assert_allclose(told.far[[40]], one[1], atol=1e-12)
+    assert told.chances[40, 3] == told.usual[40, 3] == 0
+    np.testing.assert_allclose(told.usual[40, [0, 2]], np.array([np.sum(which[others] == v) for v in (0, 2)]) / 36)
+    assert told.new[40] == pytest.approx(clouds.chance_of_new(names))
+    assert told.chances[40].sum() == pytest.approx(told.far[40])
+
+
+def slow_belief(told, which, values, predicted, left=None):
+    """Return the mean share of clouds in the mixture that makes labels likely, in that which is expected, at most 1."""
+    variance = np.mean([(values[v] - g) ** 2 for v, g in zip(which, predicted, strict=True)])
+    s = beta.ppf((np.arange(TRIED) + 0.5) / TRIED, clouds.EXPECTED_OF_CLOUDS, 1 - clouds.EXPECTED_OF_CLOUDS)
+    logs = np.zeros(TRIED)
+    for i, v in enumerate(which):
+        if i == left:
+            continue
+        if told.usual[i, v] > 0:
+            near = told.usual[i] * norm.pdf(values, predicted[i], np.sqrt(variance))
+            first, second = (1 - told.new[i]) * near[v] / near.sum(), told.chances[i, v]
+        else:
+            first, second = told.new[i], 1 - told.far[i]
+        logs += np.log((1 - s) * first + s * second)
+    likely = np.exp(logs - logs.max())
+    return min(1.0, s @ likely / likely.sum() / clouds.EXPECTED_OF_CLOUDS)
+
+
+@pytest.mark.parametrize("error", [0.2, 1.0])
+def test_clouds_are_believed_as_far_as_a_mixture_with_them_makes_values_likely(error):
+    """Beside predictions that are nearly right clouds are believed less than beside bad ones."""
+    predicted = VALUES[WHICH, 0] + error * np.random.default_rng(3).normal(size=40)
+    told = left_out(world_of(COLUMNS), COLUMNS[:40], WHICH, VALUES)
+    told = told._replace(chances=0.7 * told.chances, far=0.7 * told.far)  # so that they err
+    by_all, without = clouds.belief(told, WHICH, VALUES[:, 0], predicted)
+    assert by_all == pytest.approx(slow_belief(told, WHICH, VALUES[:, 0], predicted), abs=1e-9)
+    for i in (0, 12, 39):
+        assert without[i] == pytest.approx(slow_belief(told, WHICH, VALUES[:, 0], predicted, left=i), abs=1e-9)
+    assert (by_all == 1.0) == (error == 1.0)
+
+
+def test_values_that_come_in_steps_make_no_clouds():
+    """Rates in steps of a quarter follow a line; that items of a step lie nowhere in particular is noticed."""
+    rng = np.random.default_rng(0)
+    columns = rng.normal(size=(600, 6))
+    values, which = np.unique(np.round(1.5 * (columns[:60, 0] + 0.5 * rng.normal(size=60))), return_inverse=True)
+    told = left_out(world_of(columns), columns[:60], which, values[:, None])
+    assert clouds.repeat(which)
+    assert clouds.belief(told, which, values, 1.5 * columns[:60, 0])[0] < 0.3
+    group = rng.integers(len(values), size=600)
+    corners = 6 * rng.normal(size=(len(values), 6))[group] + columns
+    told = left_out(world_of(corners), corners[:60], group[:60], values[:, None])
+    assert clouds.belief(told, group[:60], values, np.full(60, values.mean()))[0] == 1.0

@@ -27,7 +27,10 @@ def answered(labels=50, task="ranking", truth=TRUTH, given=SCORES):
     return fitted(label_free_of(prepared), values, scale_of(prepared))
 
 
-def test_values_are_a_mean_of_clouds_and_of_what_others_say_by_labels_that_were_left_out(monkeypatch):
+@pytest.mark.parametrize("doubted", [False, True])
+def test_values_are_a_mean_of_clouds_and_of_what_others_say_by_labels_that_were_left_out(monkeypatch, doubted):
+    if doubted:
+        monkeypatch.setattr(clouds, "belief", lambda *given: (0.6, np.linspace(0.2, 0.9, 50)))
     answer, z = answered(), (TRUTH[:50] - TRUTH[:50].mean()) / TRUTH[:50].std()
     fused = answer.fused
     with monkeypatch.context() as patch:
@@ -41,12 +44,13 @@ def test_values_are_a_mean_of_clouds_and_of_what_others_say_by_labels_that_were_
     said, far = found(world, columns[answer.rows], which, values[:, None])(columns)
     expected = others.said(items) + fused.clouds_share * (said - far[:, None] * others.said(items))
     np.testing.assert_allclose(fused.said(items), expected, atol=1e-7)
-    said, far = left_out(world, columns[answer.rows], which, values[:, None])
-    before = others.left_out.held_out[:, 0]
+    told = left_out(world, columns[answer.rows], which, values[:, None])
+    (said, far), before = told[:2], others.left_out.held_out[:, 0]
     both = np.array([before, said[:, 0] + (1 - far) * before])
-    share = mean_shares(z - both, *clouds.prior_share(which))[1]
+    believed, without = clouds.belief(told, which, values, before)
+    share = believed * mean_shares(z - both, *clouds.prior_share(which))[1]
     assert fused.clouds_share == pytest.approx(share, abs=1e-7)
-    assert 0.3 < share < 1
+    assert share < 0.6 if doubted else 0.3 < share < 1
     assert (fused.left_out.held_out[:, 0] >= both.min(axis=0) - 1e-9).all()
     assert (fused.left_out.held_out[:, 0] <= both.max(axis=0) + 1e-9).all()
     np.testing.assert_allclose(fused.left_out.differences, -fused.left_out.differences.T)
@@ -54,8 +58,8 @@ def test_values_are_a_mean_of_clouds_and_of_what_others_say_by_labels_that_were_
     errors = z[:, None] - np.array([others.left_out.twice, said + (1 - far[:, None]) * others.left_out.twice])
     for i in (0, 31):
         rest = np.delete(np.arange(50), i)
-        share = mean_shares(errors[:, rest, i], *clouds.prior_share(which))
-        assert fused.left_out.held_out[i, 0] == pytest.approx(share @ both[:, i], abs=1e-7)
+        share = without[i] * mean_shares(errors[:, rest, i], *clouds.prior_share(which))[1]
+        assert fused.left_out.held_out[i, 0] == pytest.approx(both[0, i] + share * (both[1, i] - both[0, i]), abs=1e-7)
 
 
 @pytest.mark.parametrize("missing", [None, 2])
@@ -80,7 +84,7 @@ def test_classes_are_a_mean_of_clouds_and_of_what_others_say(monkeypatch, missin
         lower = frequency[2] + unit[2] * fused.said(items)[:, 2]
         rest = (1 - fused.clouds_share * far) * (frequency[2] + unit[2] * others.said(items)[:, 2])
         np.testing.assert_allclose(lower, rest, atol=1e-7)
-    said, far = left_out(world, labelled, which, values)
+    said, far = left_out(world, labelled, which, values)[:2]
     before = others.left_out.held_out
     both = np.array([before, said + (1 - far[:, None]) * before])
     z = (np.eye(8)[truth[answer.rows]] - frequency) / unit
@@ -94,6 +98,18 @@ def test_classes_are_a_mean_of_clouds_and_of_what_others_say(monkeypatch, missin
         rest = np.delete(errors, i, axis=1)
         own = shares_by(np.einsum("aic,bic->ab", rest, rest), 49, *prior)
         np.testing.assert_allclose(fused.left_out.held_out[i], own @ both[:, i], atol=1e-7)
+
+
+def test_values_in_steps_have_next_to_no_clouds(monkeypatch):
+    """Labels repeat, but items of the same value lie nowhere in particular."""
+    rng = np.random.default_rng(0)
+    views = {"first": rng.normal(size=(400, 3)), "second": rng.normal(size=(400, 3))}
+    truth = views["first"][:, 0] + views["second"][:, 0] + 0.3 * rng.normal(size=400)
+    scores, labels = truth + rng.normal(size=400), Values(np.arange(60), np.round(2 * truth[:60]) / 2)
+    told = [tupi.denoise(scores, views, labels).params["clouds_share"]]
+    monkeypatch.setattr(clouds, "belief", lambda *given: (1.0, np.ones(60)))
+    told.append(tupi.denoise(scores, views, labels).params["clouds_share"])
+    assert told[0] < 0.03 < told[1]
 
 
 def gain(monkeypatch, seed, task):

@@ -128,9 +128,8 @@ def with_class_clouds(base: LabelFree, fused: Fused, classes: Positions, chances
     values = (np.eye(len(chances.unit))[there] - chances.frequency) / chances.unit
     world = clouds.world_of(fused.seen_by_trees(pick_features(base, base.evenly(clouds.LOOKED_AT)), False))
     labelled = fused.seen_by_trees(fused.labelled, False)
-    said, far = clouds.left_out(world, labelled, which, values)
-    before = fused.left_out.held_out
-    share, mixed = _mixed(before, said + (1 - far[:, None]) * before, members, chances, *prior)
+    told, before = clouds.left_out(world, labelled, which, values), fused.left_out.held_out
+    share, mixed = _mixed(before, told.said + (1 - told.far[:, None]) * before, members, chances, *prior)
     if share < clouds.LEAST_OF_CLOUDS:
         return fused
     return replace(

@@ -26,8 +26,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 
+from tupi.methods.auto.guard import mean_shares_of_mixture
 from tupi.runtime.computing import in_order
 
 LOOKED_AT = 1000  # items that say how all items lie, and that take part without labels
@@ -194,15 +195,75 @@ def _clouds(world: World, W: Array, counts: Array, sums: Array, likely: Array, v
     return Clouds(world.middle, world.directions @ V, middles, spreads, likely, values), V
 
 
-def left_out(world: World, labelled: NDArray[np.floating], which: Positions, values: Array) -> tuple[Array, Array]:
-    """Return what clouds of other labels say of each labelled item, and how far, see `Clouds.__call__`."""
+class Others(NamedTuple):
+    """What clouds of other labels say of each labelled item.
+
+    Attributes
+    ----------
+    said, far : ndarray of shape (m, c) and (m,)
+        See `Clouds.__call__`.
+    chances, usual : ndarray of shape (m, v)
+        The probability of each value by clouds, and its share among the other labels; 0 for values that these lack.
+    new : ndarray of shape (m,)
+        The probability that a label has none of their values.
+    """
+
+    said: Array
+    far: Array
+    chances: Array
+    usual: Array
+    new: Array
+
+
+def left_out(world: World, labelled: NDArray[np.floating], which: Positions, values: Array) -> Others:
+    """Return what clouds of other labels say of each labelled item; labels are left out in `LEFT_OUT` parts."""
     parts = [np.arange(len(which)) % LEFT_OUT == k for k in range(min(LEFT_OUT, len(which)))]
+    m, v = len(which), len(values)
+    told = Others(np.empty((m, values.shape[1])), np.empty(m), np.zeros((m, v)), np.zeros((m, v)), np.empty(m))
 
-    def without(own: NDArray[np.bool_]) -> tuple[Array, Array]:
+    def without(own: NDArray[np.bool_]) -> tuple[Positions, Array, Array, float]:
         there, again = np.unique(which[~own], return_inverse=True)
-        return found(world, labelled[~own], again, values[there])(labelled[own])
+        chances = found(world, labelled[~own], again, values[there]).chances(labelled[own])
+        return there, chances, np.bincount(again) / len(again), chance_of_new(again)
 
-    said, far = np.empty((len(which), values.shape[1])), np.empty(len(which))
-    for own, (one, how_far) in zip(parts, in_order(without, parts), strict=True):
-        said[own], far[own] = one, how_far
-    return said, far
+    for own, (there, chances, usual, new) in zip(parts, in_order(without, parts), strict=True):
+        square = np.ix_(own, there)
+        told.said[own], told.far[own] = chances[:, :-1] @ values[there], 1 - chances[:, -1]
+        told.chances[square], told.usual[square], told.new[own] = chances[:, :-1], usual, new
+    return told
+
+
+def belief(told: Others, which: Positions, values: Array, predicted: Array) -> tuple[float, Array]:
+    """Return how far clouds are believed to know which value an item has: 1, or less if labels speak against them.
+
+    Labels may repeat without any clouds: rates of interest do, which come in steps. So it is asked which mixture of
+    clouds and of the other experts makes the values of left-out labels likely. To the others a value is as likely as it
+    is frequent and near to what they predict, by a normal density.
+
+    Parameters
+    ----------
+    told : Others
+        What `left_out` returned.
+    which : ndarray of shape (m,)
+        The number of each label's value.
+    values : ndarray of shape (v,)
+        The values.
+    predicted : ndarray of shape (m,)
+        What the others say of labels that are left out.
+
+    Returns
+    -------
+    float
+        By all labels.
+    ndarray of shape (m,)
+        By all labels but one.
+    """
+    own = np.arange(len(which)), which
+    known = told.usual[own] > 0
+    nearness = -0.5 * (values - predicted[:, None]) ** 2 / (np.mean((values[which] - predicted) ** 2) + TINY)
+    by_others = softmax(np.log(np.maximum(told.usual, TINY)) + nearness, axis=1)
+    first = np.where(known, (1 - told.new) * by_others[own], told.new)
+    second = np.where(known, told.chances[own], 1 - told.far)
+    shares = mean_shares_of_mixture(np.maximum([first, second], TINY), EXPECTED_OF_CLOUDS)
+    believed = np.minimum(1.0, shares / EXPECTED_OF_CLOUDS)
+    return float(believed[0]), believed[1:]

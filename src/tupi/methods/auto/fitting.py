@@ -303,16 +303,17 @@ def with_clouds(base: LabelFree, fused: Fused, z: Array) -> Fused:
     prior = clouds.prior_share(which)
     world = clouds.world_of(fused.seen_by_trees(pick_features(base, base.evenly(clouds.LOOKED_AT)), False))
     labelled = fused.seen_by_trees(fused.labelled, False)
-    said, far = clouds.left_out(world, labelled, which, values[:, None])
-    before, each = fused.left_out, far[:, None]
-    twice = said + (1 - each) * before.twice
-    judged = before, LeftOut(said + (1 - each) * before.held_out, twice - twice.T, twice)
-    share = float(mean_shares(np.array([z - one.held_out[:, 0] for one in judged]), *prior)[1])
+    told, before = clouds.left_out(world, labelled, which, values[:, None]), fused.left_out
+    believed, without = clouds.belief(told, which, values, before.held_out[:, 0])
+    said, others = told.said, 1 - told.far[:, None]
+    twice = said + others * before.twice
+    judged = before, LeftOut(said + others * before.held_out, twice - twice.T, twice)
+    share = believed * float(mean_shares(np.array([z - one.held_out[:, 0] for one in judged]), *prior)[1])
     if share < clouds.LEAST_OF_CLOUDS:
         return fused
     return replace(
         fused,
-        left_out=combined_left_out(judged, z, *prior),
+        left_out=combined_left_out(judged, z, *prior, believed=without),
         clouds=clouds.found(world, labelled, which, values[:, None]),
         clouds_share=share,
     )
@@ -329,18 +330,24 @@ def of_trees(held_out: Array) -> LeftOut:
 
 
 def combined_left_out(
-    judged: Sequence[LeftOut], z: Array, expected: float, weight: float = 1.0, sure: Array | None = None
+    judged: Sequence[LeftOut],
+    z: Array,
+    expected: float,
+    weight: float = 1.0,
+    sure: Array | None = None,
+    believed: Array | float = 1.0,
 ) -> LeftOut:
     """Return left-out predictions of the combination, each by shares that its own label had no part in.
 
     These are chosen by the other labels, of which no prediction saw this one either; a pair meets the mean of two. What
     is expected of the shares is as in `tupi.methods.auto.guard.mean_shares`. If labels have weights, errors count
-    ``sure`` times.
+    ``sure`` times. The share of the second is multiplied by what is ``believed`` of it without each label.
     """
     errors = np.array([(z[:, None] - one.twice) * (1.0 if sure is None else sure[:, None]) for one in judged])
     for one in errors:
         np.fill_diagonal(one, np.nan)
-    shares = mean_shares(errors, expected, weight)
+    second = believed * mean_shares(errors, expected, weight)[1]
+    shares = np.array([1 - second, second])
     pairs = 0.5 * (shares[:, :, None] + shares[:, None])
     return LeftOut(
         np.einsum("am,amc->mc", shares, np.array([one.held_out for one in judged])),

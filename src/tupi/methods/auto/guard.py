@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, expit, log_ndtr, log_softmax, ndtr
+from scipy.special import betaincinv, expit, log_ndtr, log_softmax, ndtr, softmax
 
 from tupi.judging.evidence import LEAST_CONFIRMED, Gain
 
@@ -361,6 +361,28 @@ def mean_share_of_logs(
     logs = np.array([log_softmax(before + s * (after - before), axis=1)[each, classes].sum() for s in tried])
     likely = np.exp(logs - logs.max())
     return float(tried @ likely / likely.sum())
+
+
+def mean_shares_of_mixture(chances: Array, expected: float) -> Array:
+    """Return the mean share of the second of two experts, by how likely their mixture makes labels.
+
+    Parameters
+    ----------
+    chances : ndarray of shape (2, m)
+        How likely either makes each label; above 0.
+    expected : float
+        The share of the second before any label, which counts as one label.
+
+    Returns
+    -------
+    ndarray of shape (m + 1,)
+        By all labels, and by all but each one.
+    """
+    s = _quantiles(expected, 1 - expected, TRIED)
+    each = np.log(np.outer(1 - s, chances[0]) + np.outer(s, chances[1]))
+    total = each.sum(axis=1, keepdims=True)
+    likely = softmax(np.hstack([total, total - each]), axis=0)
+    return np.asarray(s @ likely)
 
 
 def _quantiles(a: float, b: float, k: int) -> Array:
