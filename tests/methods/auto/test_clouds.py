@@ -278,3 +278,12 @@ def test_values_that_come_in_steps_make_no_clouds():
     corners = 6 * rng.normal(size=(len(values), 6))[group] + columns
     told = left_out(world_of(corners), corners[:60], group[:60], values[:, None])
     assert clouds.belief(told, group[:60], values, np.full(60, values.mean()))[0] == 1.0
+
+
+def test_of_two_values_errors_alone_tell():
+    """The squared error of a probability is a proper score; the likelihood would ask for the same once more."""
+    which = np.minimum(WHICH, 1)
+    told = left_out(world_of(COLUMNS), COLUMNS[:40], which, VALUES[:2])
+    by_all, without = clouds.belief(told._replace(chances=0 * told.chances), which, VALUES[:2, 0], VALUES[which, 0])
+    assert by_all == 1.0
+    np.testing.assert_array_equal(without, np.ones(40))

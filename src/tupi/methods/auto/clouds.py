@@ -238,7 +238,7 @@ def belief(told: Others, which: Positions, values: Array, predicted: Array) -> t
 
     Labels may repeat without any clouds: rates of interest do, which come in steps. So it is asked which mixture of
     clouds and of the other experts makes the values of left-out labels likely. To the others a value is as likely as it
-    is frequent and near to what they predict, by a normal density.
+    is frequent and near to what they predict, by a normal density. Of two values errors say as much already.
 
     Parameters
     ----------
@@ -258,6 +258,8 @@ def belief(told: Others, which: Positions, values: Array, predicted: Array) -> t
     ndarray of shape (m,)
         By all labels but one.
     """
+    if len(values) == 2:
+        return 1.0, np.ones(len(which))
     own = np.arange(len(which)), which
     known = told.usual[own] > 0
     nearness = -0.5 * (values - predicted[:, None]) ** 2 / (np.mean((values[which] - predicted) ** 2) + TINY)
