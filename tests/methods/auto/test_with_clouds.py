@@ -224,3 +224,17 @@ def test_rounded_shares_are_all_together():
         told = [int(word[:-1]) for word in words if word.endswith("%")]
         assert sum(told) == 100
         assert min(told) > 0
+
+
+@pytest.mark.parametrize("task", ["ranking", "classification"])
+def test_how_items_lie_is_found_once_and_no_label_has_a_part_in_it(monkeypatch, task):
+    given, kind = (SCORES, float) if task == "ranking" else (group_chances(SCORES), int)
+    calls, world_of = [], clouds.world_of
+    monkeypatch.setattr(clouds, "world_of", lambda items: calls.append(1) or world_of(items))
+    first = tupi.denoise(given, VIEWS, Values(np.arange(50), TRUTH[:50].astype(kind)), task=task)
+    calls.clear()
+    later = first.update(labels=Values(np.arange(50, 60), TRUTH[50:60].astype(kind)))
+    assert not calls
+    whole = tupi.denoise(given, VIEWS, Values(np.arange(60), TRUTH[:60].astype(kind)), task=task)
+    np.testing.assert_allclose(later.predictions, whole.predictions, atol=1e-9)
+    assert later.params["clouds_share"] > 0.1

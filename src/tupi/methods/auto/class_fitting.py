@@ -21,6 +21,7 @@ from tupi.methods.auto.labelfree import LabelFree
 from tupi.methods.auto.process import CHOOSING_LABELS, FOLDS, judged_apart, labelled_model, posterior
 from tupi.methods.auto.trees import EXPECTED_OF_TREES, LEAST_FOR_TREES, LEAST_OF_TREES
 
+WORLD = "_world"  # under which name the problem without labels keeps it: no label has a part in it
 Positions = NDArray[np.int64]
 Array = NDArray[np.float64]
 
@@ -126,7 +127,7 @@ def with_class_clouds(base: LabelFree, fused: Fused, classes: Positions, chances
         return fused
     members, prior = np.eye(len(chances.unit))[classes], clouds.prior_share(which)
     values = (np.eye(len(chances.unit))[there] - chances.frequency) / chances.unit
-    world = clouds.world_of(fused.seen_by_trees(pick_features(base, base.evenly(clouds.LOOKED_AT)), False))
+    world = world_seen(base, fused)
     labelled = fused.seen_by_trees(fused.labelled, False)
     told, before = clouds.left_out(world, labelled, which, values), fused.left_out.held_out
     share, mixed = _mixed(before, told.said + (1 - told.far[:, None]) * before, members, chances, *prior)
@@ -138,6 +139,15 @@ def with_class_clouds(base: LabelFree, fused: Fused, classes: Positions, chances
         clouds=clouds.found(world, labelled, which, values),
         clouds_share=share,
     )
+
+
+def world_seen(base: LabelFree, fused: Fused) -> clouds.World:
+    """Return how all items lie by the columns that clouds look at; labels that come one by one find it at hand."""
+    if WORLD not in vars(base):
+        some = pick_features(base, base.evenly(clouds.LOOKED_AT))
+        vars(base)[WORLD] = clouds.world_of(fused.seen_by_trees(some, with_answer=False))
+    found: clouds.World = vars(base)[WORLD]
+    return found
 
 
 def _mixed(

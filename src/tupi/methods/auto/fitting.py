@@ -25,7 +25,7 @@ from tupi.inputs.labels import Labels, Pairs
 from tupi.methods.auto import clouds, trees
 from tupi.methods.auto.answers import Answer, RankingAnswer, RegressionAnswer
 from tupi.methods.auto.class_answers import BinaryAnswer
-from tupi.methods.auto.class_fitting import from_classes
+from tupi.methods.auto.class_fitting import from_classes, world_seen
 from tupi.methods.auto.comparisons import from_pairs
 from tupi.methods.auto.fused import Average, Fused, Limits, Process
 from tupi.methods.auto.guard import mean_shares
@@ -301,7 +301,7 @@ def with_clouds(base: LabelFree, fused: Fused, z: Array) -> Fused:
     if apart or not clouds.repeat(which) or not fused.labelled.views:
         return fused
     prior = clouds.prior_share(which)
-    world = clouds.world_of(fused.seen_by_trees(pick_features(base, base.evenly(clouds.LOOKED_AT)), False))
+    world = world_seen(base, fused)
     labelled = fused.seen_by_trees(fused.labelled, False)
     told, before = clouds.left_out(world, labelled, which, values[:, None]), fused.left_out
     believed, without = clouds.belief(told, which, values, before.held_out[:, 0])
